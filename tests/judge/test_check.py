@@ -1,0 +1,73 @@
+"""References against their own benches: the ceilings that upstream's data has, found and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verieval import benchmarks
+from verieval.judge import JudgePool, Toolchain
+from verieval.judge.check import Check, check
+
+# Benchmark, Icarus, references that pass the official rule, of how many. Measured with upstream's own flows.
+CEILINGS = [
+    ("verilog-eval:spec-to-rtl", 11, 151, 156),
+    ("verilog-eval:spec-to-rtl", 12, 152, 156),
+    ("verilog-eval:code-complete", 11, 152, 156),
+    ("verilog-eval:code-complete", 12, 153, 156),
+    ("verilog-eval-v1:human", 11, 154, 156),
+    ("verilog-eval-v1:human", 12, 156, 156),
+    ("verilog-eval-v1:machine", 11, 143, 143),
+    ("verilog-eval-v1:machine", 12, 143, 143),
+    ("rtllm", 11, 46, 50),
+    ("rtllm", 12, 46, 50),
+    ("verigen", 11, 16, 17),
+    ("verigen", 12, 16, 17),
+]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("name", "major", "passed", "total"), CEILINGS)
+def test_ceiling(
+    name: str, major: int, passed: int, total: int, data_dir: Path, request: pytest.FixtureRequest
+) -> None:
+    toolchain: Toolchain = request.getfixturevalue(f"icarus{major}")
+    result = run(name, toolchain, data_dir)
+    assert (result.passed, len(result.tasks)) == (passed, total)
+    assert [task.id for task in result.tasks if not task.explained] == []
+
+
+def test_own_suite_is_whole(each_icarus: Toolchain) -> None:
+    result = run("verieval", each_icarus, None)
+    assert len(result.tasks) >= 12
+    assert result.passed == result.passed_strict == len(result.tasks)
+
+
+def test_results_are_cached_by_content_and_toolchain(data_dir: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+    benchmark = benchmarks.load("verigen", data_dir / "verigen")
+    with JudgePool(benchmark, toolchain, jobs=2, cache=tmp_path) as pool:
+        first = check(benchmark, pool)
+    with JudgePool(benchmark, toolchain, jobs=2, cache=tmp_path) as pool:
+        second = check(benchmark, pool)
+        assert pool._workers._threads == []  # nothing ran
+    assert first == second
+
+
+def test_an_unlisted_failure_is_unexplained(toolchain: Toolchain, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    suite = benchmarks.load("verieval")
+    task = replace(suite.tasks[0], reference=f"module {suite.tasks[0].module}(); endmodule\n")
+    broken = replace(suite, tasks=(task,))
+    with JudgePool(broken, toolchain, cache=tmp_path) as pool:
+        result = check(broken, pool)
+    assert [row["id"] for row in result.to_json()["broken"]] == [task.id]
+    assert result.to_json()["unexplained"] == [task.id]
+
+
+def run(name: str, toolchain: Toolchain, data_dir: Path | None) -> Check:
+    folder = data_dir / name.split(":")[0] if data_dir else None
+    benchmark = benchmarks.load(name, folder)
+    with JudgePool(benchmark, toolchain, jobs=2) as pool:
+        return check(benchmark, pool)

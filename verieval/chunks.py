@@ -1,0 +1,245 @@
+"""Which lines around a module are code, and which are prose.
+
+A model that answers without fences mixes both. Prose separates; what is not prose is judged together with the module
+it stands next to, also when it is wrong: extraction must not rescue an answer by cutting out what does not compile.
+
+Outside modules a line is, in this order,
+
+- code: a directive, an item that may stand outside modules (typedef, package, parameter, …) with all its lines, a line
+  that ends in a semicolon, a lone closing keyword or bracket;
+- prose: it starts like a sentence, list, heading, table, quotation or tag, or ends with sentence punctuation;
+- weak: it holds a token of code (an underscored name, a bracket, ``=``); code if it touches code, else prose;
+- prose: the rest.
+
+Comments and blank lines go with what they stand next to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from verieval.blocks import flat
+from verieval.verilog import ModuleSpan, mask, modules_in
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of code without prose that holds at least one module.
+
+    Attributes:
+        code: the stretch, as it stands in the text.
+        names: its outermost modules.
+        complete: all of them are closed.
+        whole: it is all there is; ``code`` is then the text itself.
+    """
+
+    code: str
+    names: tuple[str, ...]
+    complete: bool
+    whole: bool
+
+
+_DIRECTIVE = re.compile(
+    r"`(?:timescale|define|undef|undefineall|include|default_nettype|ifdef|ifndef|elsif|else|endif|resetall|celldefine"
+    r"|endcelldefine|line|pragma|unconnected_drive|nounconnected_drive|begin_keywords|end_keywords)\b(?!`)"
+)
+# Items outside modules by what ends them: a keyword, or a semicolon outside brackets.
+_BRACED_ITEM = re.compile(
+    r"(?:extern\s+module\s+\w|typedef\s+\w|import\s+(?:\w+::|\")|(?:localparam|parameter|const)\b[^.!?]*=|bind\s+\w+\s+\w+\s+\w+\s*\("
+    r"|timeunit\s+[0-9]|timeprecision\s+[0-9]|nettype\s+\w)"
+)
+_KEYWORD_ITEM = re.compile(
+    r"(?:virtual\s+)?(package|interface|program|primitive|class|checker|config)\s+(?:automatic\s+|static\s+)?\\?[\w$]+"
+    r"(?:\s+extends\s+[\w:]+)?\s*[;#(]"
+    r"|(function|task)\s+(?:automatic\s+|static\s+)?(?:[\w:]+\s+){0,2}(?:\[[^\]]*\]\s*)*\w+\s*[;(]"
+)
+_LIST = re.compile(r"(?:[#*>|+\u2022\u2013\u2014-]|[0-9]+[.)])\s")
+_ATTRIBUTE = re.compile(r"\(\*.*\*\)")
+_CLOSER = re.compile(r"(?:end[a-z]*|begin|generate|join|[)\]}]+[;,]?)(?:\s*:\s*[A-Za-z_]\w*)?")
+_PROSE = re.compile(
+    r"""[A-Z][A-Za-z]*(?:[\s,.:!?'-]|$) | [#*>|+\u2022\u2013\u2014-] | [0-9]+[.)]\s
+      | </?[A-Za-z|] | \[/?[A-Z]+\] | ``` | ~~~
+      | [^\x00-\x7f] | "
+    """,
+    re.VERBOSE,
+)
+_SENTENCE_END = re.compile(r"[.:!?][)*_\"'`]*$")
+_CODE_TOKEN = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]|[={}()\[\];]")
+_BEFORE_MODULE = re.compile(r"(?:[;:]|\*\)|\bend[a-z]+(?:[ \t]*:[ \t]*\w+)?|`\w+)$")
+_EMPTY = ("blank", "edge")
+_HEAD_LINE = re.compile(r"^[ \t]*+(?:macro)?module[ \t]", re.MULTILINE)
+_GLOB = re.compile(r"(?<=[\w./])/\*(?![^\n]{0,200}\*/)")
+_LOOK_BACK = 80  # characters before a module keyword that are looked at
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+class _Part(NamedTuple):
+    """A module, or a line outside modules, as ``text[start:end]``."""
+
+    kind: str  # module, code, comment, blank, edge (blank rest of a module's line), weak, prose
+    start: int
+    end: int
+    span: ModuleSpan | None = None
+
+
+def chunks(text: str) -> list[Chunk]:
+    """Split text without fences into its stretches of code, in order; those without a module are left out.
+
+    A module that is not closed before another of the same name starts was an abandoned attempt: the stretch is cut
+    before the new one.
+    """
+    surface = flat(text)
+    masked = _mask(surface) if "module" in surface else ""
+    spans = modules_in(masked)
+    if not spans:
+        return []
+    parts = _settle_weak(list(_parts(surface, masked, _outermost(spans, masked))))
+    return list(_stretches(text, parts))
+
+
+def outermost(text: str) -> list[ModuleSpan]:
+    """Module definitions of ``text`` that start where code can start and lie in no other one."""
+    if "module" not in text:
+        return []
+    masked = _mask(flat(text))
+    return _outermost(modules_in(masked), masked)
+
+
+def _mask(surface: str) -> str:
+    """:func:`mask`, but a ``/*`` glued to a word before the first module, as in ``src/*.v``, opens no comment there."""
+    head = _HEAD_LINE.search(surface)
+    if head is None or surface.find("/*", 0, head.start()) < 0:
+        return mask(surface)
+    return mask(_GLOB.sub("  ", surface[: head.start()]) + surface[head.start() :])
+
+
+def _outermost(spans: list[ModuleSpan], masked: str) -> list[ModuleSpan]:
+    kept: list[ModuleSpan] = []
+    for span in spans:
+        nested = bool(kept) and span.start < kept[-1].end
+        if not nested and _code_may_start(masked, span.start):
+            kept.append(span)
+    ends = [span.start for span in kept[1:]] + [len(masked)]
+    return [
+        span if span.complete else ModuleSpan(span.name, span.start, end, False)
+        for span, end in zip(kept, ends[: len(kept)], strict=True)
+    ]
+
+
+def _code_may_start(masked: str, position: int) -> bool:
+    """Nothing stands before on the line but what may precede a module: a sentence that says "the module x (" is out."""
+    lowest = max(0, position - _LOOK_BACK)
+    line = masked.rfind("\n", lowest, position) + 1 or lowest
+    before = masked[line:position].rstrip()
+    return not before or _BEFORE_MODULE.search(before) is not None
+
+
+def _parts(surface: str, masked: str, spans: list[ModuleSpan]) -> Iterator[_Part]:
+    done = 0
+    for span in spans:
+        yield from _lines(surface, masked, done, span.start)
+        yield _Part("module", span.start, span.end, span)
+        done = span.end
+    yield from _lines(surface, masked, done, len(surface))
+
+
+def _lines(surface: str, masked: str, start: int, end: int) -> Iterator[_Part]:
+    """Classify the lines of ``surface[start:end]``, which holds no module."""
+    if not surface[start:end].strip():
+        if start < end:
+            yield _Part("blank", start, end)
+        return
+    until, depth = "", 0  # the item that is open: what ends it, and its brackets
+    continued = False  # the next line belongs to a directive
+    first = start
+    for match in _LINE.finditer(surface, start, end):
+        line = match[0]
+        code = masked[match.start() : match.end()].strip()
+        if until or continued:
+            kind = "code"
+        else:
+            kind = _classify(line.strip(), code)
+            until = _opens(code) if kind == "code" else ""
+            depth = 0
+        if kind == "blank" and (match.end() == end or (match.start() == first and first > 0)):
+            kind = "edge"
+        continued = (continued or code.startswith("`")) and code.endswith("\\")
+        if until:
+            depth += sum(map(code.count, "({")) - sum(map(code.count, ")}"))
+            if (code.endswith(";") and depth <= 0) if until == ";" else until in code:
+                until = ""
+        yield _Part(kind, match.start(), match.end())
+
+
+def _opens(code: str) -> str:
+    """What ends the item that starts on this line; empty where no item starts."""
+    if _BRACED_ITEM.match(code):
+        return ";"
+    found = _KEYWORD_ITEM.match(code)
+    return f"end{found[1] or found[2]}" if found else ""
+
+
+def _classify(line: str, code: str) -> str:
+    """Kind of one line outside modules; ``code`` is the line without its comments and strings."""
+    if not code:
+        if not line:
+            return "blank"
+        return "prose" if line.startswith('"') else "comment"
+    if _LIST.match(line):
+        return "prose"
+    if (
+        _DIRECTIVE.match(code)
+        or _opens(code)
+        or code.endswith(";")
+        or _CLOSER.fullmatch(code)
+        or _ATTRIBUTE.match(code)
+    ):
+        return "code"
+    if _PROSE.match(line) or _SENTENCE_END.search(code):
+        return "prose"
+    return "weak" if _CODE_TOKEN.search(code) else "prose"
+
+
+def _settle_weak(parts: list[_Part]) -> list[_Part]:
+    """Turn weak lines that touch code, directly or through weak lines, into code and the others into prose."""
+    touches = {"module", "code", "comment"}
+    for order in (range(len(parts)), range(len(parts) - 1, -1, -1)):
+        before = "prose"
+        for index in order:
+            if parts[index].kind == "weak" and before in touches:
+                parts[index] = _Part("code", parts[index].start, parts[index].end)
+            if parts[index].kind != "edge":
+                before = parts[index].kind
+    return [_Part("prose", part.start, part.end) if part.kind == "weak" else part for part in parts]
+
+
+def _stretches(text: str, parts: list[_Part]) -> Iterator[Chunk]:
+    current: list[_Part] = []
+    unclosed: set[str] = set()
+    prose = False  # some has been passed
+    for part in [*parts, _Part("prose", len(text), len(text))]:
+        restart = part.span is not None and part.span.name in unclosed
+        if part.kind == "prose" or restart:
+            last = part.start == len(text)
+            if any(held.span for held in current):
+                yield _chunk(text, current, whole=last and not prose)
+            current, unclosed, prose = [], set(), True
+        if part.kind == "prose" or (part.kind in _EMPTY and not current):
+            continue
+        current.append(part)
+        if part.span is not None and not part.span.complete:
+            unclosed.add(part.span.name)
+
+
+def _chunk(text: str, parts: list[_Part], *, whole: bool) -> Chunk:
+    spans = [part.span for part in parts if part.span is not None]
+    names = tuple(span.name for span in spans)
+    complete = all(span.complete for span in spans)
+    if whole:
+        return Chunk(text, names, complete, True)
+    end = next(part.end for part in reversed(parts) if part.kind not in _EMPTY)
+    code = text[parts[0].start : end].rstrip()
+    return Chunk(code + "\n", names, complete, False)

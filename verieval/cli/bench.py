@@ -1,0 +1,221 @@
+"""``verieval bench``: list, show and check benchmarks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from verieval.errors import VerievalError
+
+if TYPE_CHECKING:
+    from verieval.judge.check import Check, CheckedTask
+    from verieval.task import Benchmark, Task
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Checkout of the upstream repository (default: its folder under VERIEVAL_DATA).",
+)
+
+
+@click.group(name="bench")
+def command() -> None:
+    """List, show and check benchmarks."""
+
+
+@command.command("list")
+@_JSON
+def list_(as_json: bool) -> None:
+    """List the benchmarks, and whether their data is here."""
+    from verieval import benchmarks
+
+    rows = []
+    for name in benchmarks.names():
+        row: dict[str, Any] = {"name": name, **benchmarks.describe(name)}
+        try:
+            loaded = benchmarks.load(name)
+            row |= {"available": True, "tasks": len(loaded.tasks), "sha256": loaded.sha256, "commit": loaded.commit}
+        except VerievalError as error:
+            row |= {"available": False, "reason": str(error)}
+        rows.append(row)
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        state = f"{row['tasks']} tasks, {row['sha256'][:12]}" if row["available"] else "no data here"
+        click.echo(f"{row['name']:<32} {state:<28} {row.get('title', '')}")
+    missing = [row for row in rows if not row["available"]]
+    if missing:
+        click.echo("Data is not shipped: give a checkout with --data DIR, or a folder of checkouts in VERIEVAL_DATA.")
+
+
+@command.command()
+@click.argument("name")
+@click.argument("task_id", metavar="[TASK]", required=False)
+@_DATA
+@_JSON
+def show(name: str, task_id: str | None, data: Path | None, as_json: bool) -> None:
+    """Show a benchmark, or one TASK of it."""
+    from verieval import benchmarks
+
+    benchmark = benchmarks.load(name, data)
+    if task_id is None:
+        _show_benchmark(benchmark, as_json)
+        return
+    task = benchmark.by_id.get(task_id)
+    if task is None:
+        import difflib
+
+        close = difflib.get_close_matches(task_id, list(benchmark.by_id), n=1, cutoff=0.3)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise VerievalError(f"{benchmark.full_name} has no task {task_id!r}{hint}")
+    _show_task(benchmark, task, as_json)
+
+
+def _show_benchmark(benchmark: Benchmark, as_json: bool) -> None:
+    errata = [asdict(erratum) for erratum in benchmark.errata]
+    if as_json:
+        click.echo(
+            json.dumps(
+                {
+                    "name": benchmark.full_name,
+                    "commit": benchmark.commit,
+                    "sha256": benchmark.sha256,
+                    "rule": benchmark.rule,
+                    "refused_icarus": benchmark.refused_icarus,
+                    "errata": errata,
+                    "tasks": [
+                        {"id": t.id, "module": t.module, "level": t.level, "tags": t.tags} for t in benchmark.tasks
+                    ],
+                },
+                indent=2,
+            )
+        )
+        return
+    click.echo(f"{benchmark.full_name}: {len(benchmark.tasks)} tasks, commit {benchmark.commit or 'unknown'}")
+    click.echo(f"content {benchmark.sha256}")
+    for major, reason in sorted(benchmark.refused_icarus.items()):
+        click.echo(f"refused on Icarus {major}: {reason}")
+    for task in benchmark.tasks:
+        click.echo(f"  {task.id:<36} {task.module:<24} {' '.join((task.level, *task.tags)).strip()}".rstrip())
+    if errata:
+        click.echo("known faults:")
+    for erratum in benchmark.errata:
+        where = f" (Icarus {', '.join(map(str, erratum.icarus))})" if erratum.icarus else ""
+        click.echo(f"  {erratum.task}{where}: {erratum.effect}: {erratum.reason} [{erratum.found}]")
+
+
+def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
+    errata = [erratum for erratum in benchmark.errata if erratum.task == task.id]
+    if as_json:
+        row = {
+            "id": task.id,
+            "module": task.module,
+            "sha256": task.sha256,
+            "level": task.level,
+            "tags": task.tags,
+            "aliases": task.aliases,
+            "ports": [asdict(port) for port in task.ports],
+            "header": task.header,
+            "prompt": task.prompt,
+            "reference": task.reference,
+            "bench": [source.name for source in task.oracle.sources],
+            "data_files": [data.name for data in task.oracle.data_files],
+            "errata": [asdict(erratum) for erratum in errata],
+        }
+        click.echo(json.dumps(row, indent=2))
+        return
+    click.echo(f"{task.id}: module {task.module}, content {task.sha256}")
+    for port in task.ports:
+        width = f"{port.width} bit" + ("s" if port.width != 1 else "")
+        click.echo(f"  {port.direction:<6} {port.name:<20} {width}{' signed' if port.signed else ''}")
+    files = [source.name for source in task.oracle.sources] + [data.name for data in task.oracle.data_files]
+    click.echo(f"bench: {', '.join(files)}")
+    for erratum in errata:
+        click.echo(f"known fault: {erratum.effect}: {erratum.reason} [{erratum.found}]")
+    click.echo(f"\n{task.prompt.rstrip()}")
+    if task.header:
+        click.echo(f"\n{task.header.rstrip()}")
+
+
+@command.command()
+@click.argument("name")
+@_DATA
+@click.option("--tasks", metavar="GLOB", help="Only tasks whose id matches (comma-separated).")
+@click.option("--icarus", type=click.Path(path_type=Path), help="Icarus installation (default: VERIEVAL_ICARUS, PATH).")
+@click.option("--jobs", type=click.IntRange(min=1), help="Simulations at a time (default: the number of cores).")
+@click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
+@_JSON
+def check(
+    name: str, data: Path | None, tasks: str | None, icarus: Path | None, jobs: int | None, fresh: bool, as_json: bool
+) -> None:
+    """Run every reference against its own bench with the present toolchain.
+
+    Exit status 1 says that something broke that the errata do not list, or holds that they list as broken.
+    """
+    import os
+
+    from verieval import benchmarks
+    from verieval.judge import JudgePool, find_toolchain
+    from verieval.judge.check import check as run_check
+
+    toolchain = find_toolchain(icarus)
+    benchmark = benchmarks.load(name, data, tasks=tasks)
+    pool = JudgePool(benchmark, toolchain, jobs=jobs or os.cpu_count() or 1, recall=not fresh)
+    with pool, _progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
+        result = run_check(benchmark, pool, advance)
+    if as_json:
+        click.echo(json.dumps(result.to_json(), indent=2))
+    else:
+        _print_check(result)
+    if any(not task.explained for task in result.tasks):
+        click.get_current_context().exit(1)
+
+
+@contextmanager
+def _progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, nothing elsewhere: the result follows within seconds."""
+    import sys
+
+    if quiet or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda: bar.advance(task)
+
+
+def _print_check(result: Check) -> None:
+    total = sum(task.run is not None for task in result.tasks)
+    click.echo(f"{result.benchmark} on Icarus {result.icarus}, commit {result.commit or 'unknown'}")
+    click.echo(f"official rule: {result.passed} of {total} references pass; strict: {result.passed_strict} of {total}")
+    broken = [task for task in result.tasks if task.broken]
+    strict_only = [task for task in result.tasks if task.run and task.run.official and task.run.outcome != "passed"]
+    for title, tasks in (("fail the official rule", broken), ("pass the official rule but not strict", strict_only)):
+        if tasks:
+            click.echo(f"references that {title}:")
+        for task in tasks:
+            click.echo(_line(task))
+    for task in result.tasks:
+        if task.run is None:
+            click.echo(f"  {task.id}: has no reference")
+        elif not task.explained and not task.broken:
+            click.echo(f"  {task.id}: passes here, though the errata list it as broken")
+
+
+def _line(task: CheckedTask) -> str:
+    assert task.run is not None
+    known = "; ".join(erratum.reason for erratum in task.errata if erratum.effect == "reference_fails")
+    label = f"known: {known}" if known else "NOT in the errata"
+    detail = f" ({task.run.detail})" if task.run.detail else ""
+    return f"  {task.id}: {task.run.outcome}, official {task.run.code!r}{detail}; {label}"

@@ -1,0 +1,113 @@
+"""``verieval doctor``: every tool that is found, and what its version means."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from verieval.errors import VerievalError
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One tool: where it is, its version, what needs it, and what that version means. ``ok`` None is optional."""
+
+    name: str
+    ok: bool | None
+    version: str
+    where: str
+    note: str
+
+
+# Tools beside Icarus: executable, how to ask, what a missing one costs.
+_TOOLS = (
+    ("bwrap", "--version", "runs candidates in a sandbox of namespaces"),
+    ("verilator", "--version", "a second simulator for the project's own tasks"),
+    ("yosys", "-V", "synthesis and equivalence checks"),
+)
+# Python packages by the part that needs them; none is imported here.
+_PACKAGES = (
+    ("pyslang", True, "reads ports; required"),
+    ("cocotb", False, "cocotb test benches"),
+    ("pyverilog", False, "canonical forms of designs"),
+    ("torch", False, "the hf engine and the torch backend (extra torch)"),
+    ("transformers", False, "the hf engine and the torch backend (extra torch)"),
+    ("peft", False, "LoRA adapters (extra torch)"),
+    ("jax", False, "the JAX backend (extra jax)"),
+    ("vllm", False, "serving (extra vllm)"),
+    ("ray", False, "scoring on several machines (extra ray)"),
+)
+
+
+@click.command(name="doctor")
+@click.option("--icarus", type=click.Path(path_type=Path), help="Icarus installation (default: VERIEVAL_ICARUS, PATH).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(icarus: Path | None, as_json: bool) -> None:
+    """Report every tool that is found and what its version means.
+
+    Exit status 1 says that something that judging needs is missing or too old.
+    """
+    findings = [_icarus(icarus), *map(_tool, _TOOLS), *map(_package, _PACKAGES), *_benchmarks()]
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = {True: "ok", False: "FAIL", None: "-"}[finding.ok]
+            click.echo(f"{mark:<5}{finding.name:<31}{finding.version:<16}{finding.note}".rstrip())
+    if any(finding.ok is False for finding in findings):
+        click.get_current_context().exit(1)
+
+
+def _icarus(chosen: Path | None) -> Finding:
+    from verieval.judge.toolchain import OLDEST, VERSION_NOTES, find_toolchain
+
+    try:
+        found = find_toolchain(chosen)
+    except VerievalError as error:
+        return Finding("icarus", False, "", "", str(error))
+    known = VERSION_NOTES.get(min(max(found.major, min(VERSION_NOTES)), max(VERSION_NOTES)), "")
+    return Finding("icarus", found.major >= OLDEST, found.version, found.iverilog[0], known)
+
+
+def _tool(entry: tuple[str, str, str]) -> Finding:
+    name, ask, use = entry
+    where = shutil.which(name)
+    if where is None:
+        return Finding(name, None, "not found", "", use)
+    try:
+        said = subprocess.run([where, ask], check=False, capture_output=True, text=True, errors="replace", timeout=30)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name, None, "does not run", where, f"{use}; {error}")
+    match = re.search(r"\d+(?:\.\d+)+", said.stdout + said.stderr)
+    return Finding(name, None, match[0] if match else "unknown", where, use)
+
+
+def _package(entry: tuple[str, bool, str]) -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    name, required, use = entry
+    try:
+        return Finding(name, True if required else None, version(name), "", use)
+    except PackageNotFoundError:
+        return Finding(name, False if required else None, "not installed", "", use)
+
+
+def _benchmarks() -> list[Finding]:
+    from verieval import benchmarks
+
+    findings = []
+    for name in benchmarks.names():
+        try:
+            loaded = benchmarks.load(name)
+        except VerievalError as error:
+            findings.append(Finding(name, None, "no data", "", str(error)))
+        else:
+            tasks = f"{len(loaded.tasks)} tasks"
+            findings.append(Finding(name, None, tasks, "", f"commit {loaded.commit or 'unknown'}"))
+    return findings

@@ -1,0 +1,295 @@
+"""Judging at scale: completions in, verdicts out, every design simulated once.
+
+Samples of one task are often the same design in another layout, so evidence is shared between sources that differ only
+in comments and white space. Nothing waits inside a worker: what depends on a result is a callback on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from verieval.completion import Completion
+from verieval.extract import describe as describe_extraction
+from verieval.extract import extract
+from verieval.judge.classify import Finding, classify
+from verieval.judge.icarus import Evidence, gather
+from verieval.judge.limits import Limits
+from verieval.judge.process import LauncherDied
+from verieval.judge.reference import ReferenceCache, ReferenceRun
+from verieval.judge.rules import RULES, OfficialVerdict
+from verieval.judge.toolchain import Toolchain
+from verieval.judge.workers import Workers
+from verieval.task import Benchmark, Task
+from verieval.verdict import Candidate, Verdict
+from verieval.verilog import normalise
+
+T = TypeVar("T")
+
+_FIRST = float("-inf")  # verdicts wait for reference runs, so these go first
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """``evidence`` is None where the harness failed."""
+
+    finding: Finding
+    evidence: Evidence | None = None
+    code: str = ""
+    official: bool = False
+
+
+class JudgePool:
+    """Judges completions of one benchmark with ``jobs`` workers.
+
+    ``cache`` is the folder of cached reference runs (default: the user's); without ``recall`` they are made anew.
+
+    Use it as a context manager: leaving it normally waits for every verdict, leaving it by an exception kills what
+    still runs.
+
+    Raises:
+        VerievalError: this toolchain cannot judge the benchmark.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        toolchain: Toolchain,
+        limits: Limits | None = None,
+        *,
+        jobs: int = 1,
+        extraction: str = "auto",
+        cache: Path | None = None,
+        recall: bool = True,
+    ) -> None:
+        toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
+        self.benchmark = benchmark
+        self.toolchain = toolchain
+        self.limits = limits or Limits()
+        self.extraction = extraction
+        self.rule = RULES[benchmark.rule]
+        self._references = ReferenceCache(benchmark, toolchain, self.limits, cache, recall=recall)
+        self._workers = Workers(jobs, self.limits)
+        self._lock = threading.Lock()
+        self._evidence: dict[tuple[str, str], tuple[str, Future[Evidence]]] = {}
+        self._reference_runs: dict[str, Future[ReferenceRun]] = {}
+        self._open: set[Future[Any]] = set()
+
+    def describe(self) -> dict[str, Any]:
+        """Manifest sections ``toolchain``, ``limits`` and ``extraction``."""
+        return {
+            "toolchain": self.toolchain.describe(),
+            "limits": self.limits.describe(),
+            "extraction": describe_extraction(self.extraction),
+        }
+
+    def submit(self, completion: Completion) -> Future[Verdict]:
+        """Queue a completion. The future holds its verdict; it raises only for faults that end the run.
+
+        Raises:
+            VerievalError: (from the future) a tool or the work folder cannot be used.
+            KeyError: the benchmark has no such task.
+        """
+        task = self.benchmark.by_id[completion.task_id]
+        candidate = extract(completion.text, task.module, task.header, mode=self.extraction)
+        cut_off = completion.finish_reason == "length"
+        verdict: Future[Verdict] = self._track(Future())
+
+        def judged(first: _Judged) -> None:
+            if candidate.repaired is None or first.finding.outcome in ("passed", "harness"):
+                verdict.set_result(_verdict(task.id, completion.sample, candidate, first, None))
+                return
+            # A diagnostic beside the headline: what if the missing endmodule had been there?
+            mended = Candidate(candidate.repaired, candidate.method)
+            _then(
+                self._judge(task, mended, cut_off=False),
+                lambda second: verdict.set_result(_verdict(task.id, completion.sample, candidate, first, second)),
+                verdict,
+            )
+
+        _then(self._judge(task, candidate, cut_off=cut_off), judged, verdict)
+        return verdict
+
+    def reference(self, task: Task) -> Future[ReferenceRun]:
+        """The reference run of a task, from the cache or made now; None-like records for a task without reference."""
+        with self._lock:
+            running = self._reference_runs.get(task.id)
+            if running is not None:
+                return running
+            result: Future[ReferenceRun] = Future()
+            self._reference_runs[task.id] = result
+        known = self._references.get(task)
+        if known is not None:
+            result.set_result(known)
+            return result
+        self._track(result)
+        candidate = Candidate(task.reference or "", "reference")
+
+        def done(evidence: Evidence) -> None:
+            run = _reference_run(
+                self.rule.refine(evidence.official, candidate.source),
+                evidence,
+                classify(candidate, evidence, self.rule, None, cut_off=False),
+            )
+            self._references.put(task, run)
+            result.set_result(run)
+
+        _then(self._gather(task, candidate.source, _FIRST), done, result)
+        return result
+
+    def close(self) -> None:
+        """Kill what runs, cancel what waits, and keep the reference runs made so far."""
+        self._workers.close()
+        self._references.save()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            while kind is None and (pending := self._pending()):
+                wait(pending)
+        finally:
+            self.close()
+
+    def _pending(self) -> set[Future[Any]]:
+        with self._lock:
+            return set(self._open)
+
+    def _track(self, future: Future[T]) -> Future[T]:
+        with self._lock:
+            self._open.add(future)
+        future.add_done_callback(self._untrack)
+        return future
+
+    def _untrack(self, future: Future[Any]) -> None:
+        with self._lock:
+            self._open.discard(future)
+
+    def _judge(self, task: Task, candidate: Candidate, *, cut_off: bool) -> Future[_Judged]:
+        result: Future[_Judged] = Future()
+
+        def finish(evidence: Evidence, expected: int | None) -> None:
+            official = self.rule.refine(evidence.official, candidate.source)
+            finding = classify(candidate, evidence, self.rule, expected, cut_off=cut_off)
+            result.set_result(_Judged(finding, evidence, official.code, official.passed))
+
+        def gathered(evidence: Evidence) -> None:
+            report = evidence.report
+            if self.rule.counts_samples and report is not None and report.clean and task.reference is not None:
+                _then(self.reference(task), lambda run: finish(evidence, run.samples), result)
+            else:
+                finish(evidence, None)
+
+        def lost(error: Exception) -> None:
+            if not isinstance(error, LauncherDied):
+                raise error
+            result.set_result(_Judged(Finding("harness", "none", "the process that starts the tools was killed")))
+
+        _then(self._shared(task, candidate.source), gathered, result, lost)
+        return result
+
+    def _shared(self, task: Task, source: str) -> Future[Evidence]:
+        """Evidence of a source, from another that differs only in layout where there is one.
+
+        Where compiling failed, the messages name lines, so every text gets its own.
+        """
+        key = (task.id, normalise(source))
+        with self._lock:
+            leader = self._evidence.get(key)
+            if leader is None:
+                reference = self._references.get(task)
+                evidence = self._gather(task, source, -reference.cpu if reference else 0.0)
+                self._evidence[key] = (source, evidence)
+                return evidence
+        text, shared = leader
+        if text == source:
+            return shared
+        own: Future[Evidence] = Future()
+
+        def settle(evidence: Evidence) -> None:
+            if evidence.compiled:
+                own.set_result(evidence)
+            else:
+                _then(self._gather(task, source, 0.0), own.set_result, own)
+
+        _then(shared, settle, own)
+        return own
+
+    def _gather(self, task: Task, source: str, priority: float) -> Future[Evidence]:
+        return self._workers.submit(
+            lambda launcher, name: gather(launcher, self.toolchain, task.oracle, self.rule, source, task.module, name),
+            priority,
+        )
+
+
+def _then(
+    source: Future[T],
+    action: Callable[[T], object],
+    target: Future[Any],
+    otherwise: Callable[[Exception], object] | None = None,
+) -> None:
+    """Run ``action`` on the result of ``source``, or ``otherwise`` on its failure.
+
+    What fails after that becomes the failure of ``target``, so that whoever waits for it hears of it.
+    """
+
+    def done(future: Future[T]) -> None:
+        try:
+            error = future.exception()
+            if error is None:
+                action(future.result())
+            elif otherwise is not None and isinstance(error, Exception):
+                otherwise(error)
+            else:
+                target.set_exception(error)
+        except CancelledError:
+            target.cancel()
+        except Exception as error:  # noqa: BLE001  no thread would see it here; the target's owner does
+            if not target.done():
+                target.set_exception(error)
+
+    source.add_done_callback(done)
+
+
+def _reference_run(official: OfficialVerdict, evidence: Evidence, finding: Finding) -> ReferenceRun:
+    report = evidence.report
+    return ReferenceRun(
+        outcome=finding.outcome,
+        official=official.passed,
+        code=official.code,
+        mismatches=report.mismatches if report else None,
+        samples=report.samples if report else None,
+        detail=finding.detail,
+        cpu=evidence.compile.cpu + (evidence.simulate.cpu if evidence.simulate else 0.0),
+    )
+
+
+def _verdict(task_id: str, sample: int, candidate: Candidate, judged: _Judged, repaired: _Judged | None) -> Verdict:
+    evidence = judged.evidence
+    report = evidence.report if evidence else None
+    simulate = evidence.simulate if evidence else None
+    return Verdict(
+        task_id=task_id,
+        sample=sample,
+        outcome=judged.finding.outcome,
+        stage=judged.finding.stage,
+        passed={"strict": judged.finding.outcome == "passed", "official": judged.official},
+        code=judged.code,
+        mismatches=report.mismatches if report else None,
+        samples=report.samples if report else None,
+        detail=judged.finding.detail,
+        source_sha256=hashlib.sha256(candidate.source.encode("utf-8", "replace")).hexdigest(),
+        extraction={"method": candidate.method, "notes": list(candidate.notes)},
+        seconds={
+            "compile": round(evidence.compile.cpu, 4) if evidence else 0.0,
+            "simulate": round(simulate.cpu, 4) if simulate else 0.0,
+        },
+        repaired_passed=None if repaired is None else repaired.finding.outcome == "passed",
+    )
