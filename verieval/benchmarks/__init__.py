@@ -1,0 +1,259 @@
+"""Benchmarks by name: ``NAME`` or ``NAME:VARIANT``, each read by an adapter that is imported when it is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import fnmatch
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from verieval.benchmarks.errata import load_errata
+from verieval.benchmarks.source import Upstream, find_checkout
+from verieval.errors import VerievalError
+from verieval.task import Benchmark
+
+__all__ = ["Entry", "describe", "load", "load_errata", "names", "select"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One line of the table of benchmarks.
+
+    Attributes:
+        name, variant: as the command line takes them.
+        title: one line for ``bench list``.
+        tasks: number of tasks upstream; None where it is the project's own to change.
+        adapter: module with ``load(root, variant) -> Benchmark``.
+        upstream: where the data comes from; None where it ships with the project.
+        published: upstream commit or tag whose data this adapter was measured on.
+    """
+
+    name: str
+    variant: str
+    title: str
+    tasks: int | None
+    adapter: str
+    upstream: Upstream | None
+    published: str | None
+
+    @property
+    def full_name(self) -> str:
+        """``NAME`` or ``NAME:VARIANT``."""
+        return f"{self.name}:{self.variant}" if self.variant else self.name
+
+
+_VERILOG_EVAL = Upstream(
+    url="https://github.com/NVlabs/verilog-eval",
+    licence="MIT",
+    folders=("verilog-eval",),
+    markers=("dataset_spec-to-rtl", "dataset_code-complete-iccad2023"),
+    clone="https://github.com/NVlabs/verilog-eval",
+)
+_VERILOG_EVAL_V1 = Upstream(
+    url="https://github.com/NVlabs/verilog-eval",
+    licence="MIT",
+    folders=("verilog-eval-v1",),
+    markers=("data/VerilogEval_Human.jsonl", "data/VerilogEval_Machine.jsonl"),
+    clone="--branch release/1.0.0 https://github.com/NVlabs/verilog-eval",
+)
+_RTLLM = Upstream(
+    url="https://github.com/hkust-zhiyao/RTLLM",
+    licence="MIT",
+    folders=("rtllm", "RTLLM"),
+    markers=("Arithmetic", "Control", "Memory", "Miscellaneous"),
+    clone="https://github.com/hkust-zhiyao/RTLLM",
+)
+_VERIGEN = Upstream(
+    url="https://github.com/shailja-thakur/VGen",
+    licence="none stated",
+    folders=("verigen", "VGen"),
+    markers=("Benchmark", "prompts-and-testbenches"),
+    clone="https://github.com/shailja-thakur/VGen",
+)
+
+_ADAPTERS = "verieval.benchmarks"
+ENTRIES = (
+    Entry("verieval", "", "the project's own tasks", None, f"{_ADAPTERS}.suite", None, None),
+    Entry(
+        "verilog-eval",
+        "spec-to-rtl",
+        "VerilogEval v2, module from a specification",
+        156,
+        f"{_ADAPTERS}.verilog_eval",
+        _VERILOG_EVAL,
+        "c498220",
+    ),
+    Entry(
+        "verilog-eval",
+        "code-complete",
+        "VerilogEval v2, module body from a description and header",
+        156,
+        f"{_ADAPTERS}.verilog_eval",
+        _VERILOG_EVAL,
+        "c498220",
+    ),
+    Entry(
+        "verilog-eval-v1",
+        "human",
+        "VerilogEval v1, descriptions written by people",
+        156,
+        f"{_ADAPTERS}.verilog_eval_v1",
+        _VERILOG_EVAL_V1,
+        "release/1.0.0",
+    ),
+    Entry(
+        "verilog-eval-v1",
+        "machine",
+        "VerilogEval v1, descriptions written by a model",
+        143,
+        f"{_ADAPTERS}.verilog_eval_v1",
+        _VERILOG_EVAL_V1,
+        "release/1.0.0",
+    ),
+    Entry("rtllm", "", "RTLLM v2.0, with Icarus in place of VCS", 50, f"{_ADAPTERS}.rtllm", _RTLLM, "41b2689"),
+    Entry("verigen", "", "VGen, prompts of the middle level", 17, f"{_ADAPTERS}.verigen", _VERIGEN, "1bed62c"),
+)
+
+# Names that the design reserves and that this version refuses, with the reason.
+UNSUPPORTED = {"cvdp": "its cocotb harnesses are not supported in this version"}
+
+
+def names() -> tuple[str, ...]:
+    """Every benchmark that can be loaded, as ``NAME`` or ``NAME:VARIANT``."""
+    return tuple(entry.full_name for entry in ENTRIES)
+
+
+def load(name: str, data: Path | None = None, *, tasks: str | None = None) -> Benchmark:
+    """Load a benchmark.
+
+    Args:
+        name: ``NAME`` or ``NAME:VARIANT``.
+        data: checkout of the upstream repository, or a folder that holds it; None for ``VERIEVAL_DATA``.
+        tasks: comma-separated globs over task ids; None for all tasks.
+
+    Raises:
+        VerievalError: the name is unknown or ambiguous, the data is missing or malformed, or a glob matches nothing.
+    """
+    entry = _entry(name)
+    root = find_checkout(entry.full_name, entry.upstream, data) if entry.upstream else data
+    adapter = importlib.import_module(entry.adapter)
+    benchmark: Benchmark = adapter.load(root, entry.variant)
+    _refuse_twins(benchmark, root)
+    errata = load_errata(entry.name, entry.variant)
+    # A checkout of another state may lack a task; a fault of a task that is not there is no fact about this benchmark.
+    present = tuple(erratum for erratum in errata if erratum.task in {task.id for task in benchmark.tasks})
+    benchmark = dataclasses.replace(benchmark, errata=present)
+    return benchmark if tasks is None else select(benchmark, tasks)
+
+
+def select(benchmark: Benchmark, globs: str) -> Benchmark:
+    """The tasks whose id (or alias, spelled out) one of the comma-separated globs matches, in the benchmark's order.
+
+    The result hashes as what it holds; the whole benchmark keeps its own hash.
+
+    Raises:
+        VerievalError: a glob matches no task.
+    """
+    chosen: set[str] = set()
+    for glob in filter(None, (part.strip() for part in globs.split(","))):
+        matched = {task.id for task in benchmark.tasks if fnmatch.fnmatchcase(task.id, glob) or glob in task.aliases}
+        if not matched:
+            raise VerievalError(_no_task(benchmark, glob))
+        chosen |= matched
+    if not chosen:
+        raise VerievalError("--tasks is empty: give task names or globs, separated by commas, or leave it out.")
+    return dataclasses.replace(
+        benchmark,
+        tasks=tuple(task for task in benchmark.tasks if task.id in chosen),
+        errata=tuple(erratum for erratum in benchmark.errata if erratum.task in chosen),
+    )
+
+
+def describe(name: str, data: Path | None = None) -> dict[str, Any]:
+    """What ``bench list`` says of a benchmark, without reading it.
+
+    Args:
+        name: ``NAME`` or ``NAME:VARIANT``.
+        data: as for :func:`load`.
+
+    Returns:
+        ``name``, ``title``, ``tasks`` (number upstream, or None), ``upstream`` (address), ``licence``, ``commit`` (the
+        published state that the adapter was measured on), ``folder`` (name inside ``VERIEVAL_DATA``), ``clone`` (the
+        command that fetches it) and ``data`` (where it was found, or None). For the project's own tasks, which are
+        shipped, upstream, commit, folder and clone are None.
+
+    Raises:
+        VerievalError: the name is unknown or ambiguous.
+    """
+    entry = _entry(name)
+    upstream = entry.upstream
+    about: dict[str, Any] = {"name": entry.full_name, "title": entry.title, "tasks": entry.tasks}
+    if upstream is None:
+        suite = importlib.import_module(entry.adapter)
+        return about | {
+            "upstream": None,
+            "licence": "Apache-2.0",
+            "commit": None,
+            "folder": None,
+            "clone": None,
+            "data": _found(lambda: suite.find_tasks(data)),
+        }
+    return about | {
+        "upstream": upstream.url,
+        "licence": upstream.licence,
+        "commit": entry.published,
+        "folder": upstream.folders[0],
+        "clone": f"git clone {upstream.clone} {upstream.folders[0]}",
+        "data": _found(lambda: find_checkout(entry.full_name, upstream, data)),
+    }
+
+
+def _refuse_twins(benchmark: Benchmark, root: Path | None) -> None:
+    seen: set[str] = set()
+    for task in benchmark.tasks:
+        if task.id in seen:
+            place = f" in {root}" if root else ""
+            raise VerievalError(f"{benchmark.full_name}{place} has two tasks called '{task.id}': remove one of them.")
+        seen.add(task.id)
+
+
+def _found(find: Callable[[], Path]) -> str | None:
+    try:
+        return str(find())
+    except VerievalError:
+        return None
+
+
+def _entry(full_name: str) -> Entry:
+    name, _, variant = full_name.partition(":")
+    if name in UNSUPPORTED:
+        raise VerievalError(f"Benchmark '{name}' cannot be used: {UNSUPPORTED[name]}; known are {', '.join(names())}.")
+    of_name = [entry for entry in ENTRIES if entry.name == name]
+    if not of_name:
+        raise VerievalError(f"There is no benchmark '{full_name}'{_closest(full_name, names())}.")
+    for entry in of_name:
+        if entry.variant == variant:
+            return entry
+    variants = ", ".join(entry.full_name for entry in of_name)
+    if not variant:
+        raise VerievalError(f"Benchmark '{name}' has several variants: name one of {variants}.")
+    if len(of_name) == 1:
+        raise VerievalError(f"Benchmark '{name}' has no variants: write '{name}' instead of '{full_name}'.")
+    raise VerievalError(f"Benchmark '{name}' has no variant '{variant}': name one of {variants}.")
+
+
+def _no_task(benchmark: Benchmark, glob: str) -> str:
+    ids = tuple(task.id for task in benchmark.tasks)
+    hint = _closest(glob, ids) or f"; `verieval bench show {benchmark.full_name}` lists them"
+    return f"No task of {benchmark.full_name} matches '{glob}'{hint}."
+
+
+def _closest(word: str, known: tuple[str, ...]) -> str:
+    """``; did you mean 'x'?`` or, for a short list without a near match, the list."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean '{near[0]}'"
+    return f"; known are {', '.join(known)}" if len(known) < 20 else ""

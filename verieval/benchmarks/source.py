@@ -1,0 +1,171 @@
+"""Checkouts of upstream repositories: finding them, reading them, and saying which commit they are.
+
+Every file an adapter reads passes through :class:`Checkout`, so that unreadable input ends in one sentence that names
+the file and the line, and so that the files that were read can be compared with a published snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from verieval.errors import VerievalError
+
+DATA_VARIABLE = "VERIEVAL_DATA"
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Where a benchmark's data comes from, and how a checkout of it is recognised.
+
+    Attributes:
+        url: upstream repository.
+        licence: licence of the data, as upstream states it.
+        folders: names of the checkout inside ``VERIEVAL_DATA``; the first is the one that is asked for.
+        markers: paths of which at least one must exist in a checkout.
+        clone: arguments of the ``git clone`` that makes such a checkout.
+    """
+
+    url: str
+    licence: str
+    folders: tuple[str, ...]
+    markers: tuple[str, ...]
+    clone: str
+
+
+@dataclass
+class Checkout:
+    """A checkout of an upstream repository that notes what is read from it."""
+
+    root: Path
+    _read: dict[str, str] = field(default_factory=dict)
+
+    def bytes(self, path: Path) -> bytes:
+        """Read a file of the checkout.
+
+        Raises:
+            VerievalError: the file is missing or cannot be read.
+        """
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise VerievalError(
+                f"{path} cannot be read ({error.strerror}): restore the file, or clone the upstream repository again."
+            ) from error
+        self._read[path.relative_to(self.root).as_posix()] = hashlib.sha256(content).hexdigest()
+        return content
+
+    def text(self, path: Path) -> str:
+        """Read a UTF-8 file of the checkout, line ends as they are.
+
+        Raises:
+            VerievalError: the file is missing, cannot be read or is not UTF-8.
+        """
+        return decode(self.bytes(path), path)
+
+    def jsonl(self, path: Path, fields: tuple[str, ...]) -> list[dict[str, str]]:
+        """Read a file of one JSON object a line, each with the text ``fields``; blank lines are skipped.
+
+        Raises:
+            VerievalError: a line is not JSON, not an object, or lacks a field.
+        """
+        rows = []
+        for number, line in enumerate(self.text(path).split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise VerievalError(f"{path}:{number} is not valid JSON ({error}); restore the file.") from error
+            if not isinstance(row, dict):
+                raise VerievalError(f"{path}:{number} is not a JSON object; restore the file.")
+            for name in fields:
+                if not isinstance(row.get(name), str):
+                    raise VerievalError(f"{path}:{number} has no text field '{name}'; restore the file.")
+            rows.append(row)
+        return rows
+
+    @property
+    def sha256(self) -> str:
+        """Hash over names and contents of all files read so far, whatever the order of reading."""
+        listing = "".join(f"{digest}  {name}\n" for name, digest in sorted(self._read.items()))
+        return hashlib.sha256(listing.encode()).hexdigest()
+
+    def commit(self, snapshots: dict[str, str]) -> str | None:
+        """Upstream commit of what was read, or None where nothing tells.
+
+        A git checkout says it itself, with ``-dirty`` after it where tracked files differ from the commit. Otherwise
+        the files that were read are compared with published snapshots (``Checkout.sha256`` to commit).
+        """
+        return self._git_commit() or snapshots.get(self.sha256)
+
+    def _git_commit(self) -> str | None:
+        # Only a checkout's own .git counts: a folder of data inside some other repository has that one's HEAD.
+        if not (self.root / ".git").exists():
+            return None
+        head = _git(self.root, "rev-parse", "HEAD")
+        if not head:
+            return None
+        changed = _git(self.root, "status", "--porcelain", "--untracked-files=no", "--", *sorted(self._read))
+        return f"{head}-dirty" if changed else head
+
+
+def decode(content: bytes, path: Path) -> str:
+    """Decode UTF-8 text, a byte-order mark at its start dropped.
+
+    Raises:
+        VerievalError: it is not UTF-8; the message names file and line.
+    """
+    try:
+        return content.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise VerievalError(f"{path}:{line} is not UTF-8 text; restore the file.") from error
+
+
+def find_checkout(name: str, upstream: Upstream, data: Path | None) -> Path:
+    """Find the checkout of an upstream repository.
+
+    Args:
+        name: the benchmark, for messages.
+        upstream: what is looked for.
+        data: a checkout, or a folder that holds it under one of its usual names; None for ``VERIEVAL_DATA``.
+
+    Raises:
+        VerievalError: there is none; the message says what to clone, and where.
+    """
+    if data is not None:
+        places = [data, *(data / folder for folder in upstream.folders)]
+        looked, target = str(data), data
+    elif variable := os.environ.get(DATA_VARIABLE):
+        places = [Path(variable) / folder for folder in upstream.folders]
+        looked, target = f"{DATA_VARIABLE}={variable}", Path(variable) / upstream.folders[0]
+    else:
+        raise VerievalError(
+            f"The data of {name} is not shipped: run `git clone {upstream.clone} DIR/{upstream.folders[0]}` and set "
+            f"{DATA_VARIABLE}=DIR, or name the checkout with --data."
+        )
+    for place in places:
+        if any((place / marker).exists() for marker in upstream.markers):
+            return place.absolute()
+    wanted = " or ".join(upstream.markers)
+    raise VerievalError(
+        f"No {name} data in {looked} (looked for {wanted}): run `git clone {upstream.clone} {target}`, or name the "
+        f"checkout with --data."
+    )
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """Output of a git command in ``root``; empty where git is missing or refuses."""
+    # A caller that is itself run by git (a hook) has GIT_DIR set, which would beat -C.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=20, env=environment, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return result.stdout.strip() if result.returncode == 0 else ""

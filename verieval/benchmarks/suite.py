@@ -1,0 +1,177 @@
+"""The project's own tasks: ``tasks/<family>/<task>/`` with ``task.toml``, ``spec.md``, ``reference.sv`` and ``tb.sv``.
+
+An installed wheel carries them as ``verieval/_tasks``; a source checkout has them beside the package.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from verieval.benchmarks.source import Checkout
+from verieval.benchmarks.structure import defined, root_module, target_module
+from verieval.errors import VerievalError
+from verieval.task import Benchmark, Port, SourceFile, Task, Testbench
+
+FILES = ("task.toml", "spec.md", "reference.sv", "tb.sv")
+COMPILE_FLAGS = ("-Wall", "-Winfloop", "-g2012")
+
+
+def load(root: Path | None, variant: str = "") -> Benchmark:
+    """Read the suite.
+
+    Args:
+        root: a folder of families; None for the tasks that ship with the project.
+        variant: empty, there is only one.
+
+    Raises:
+        VerievalError: there are no tasks, or a task folder is incomplete or malformed.
+    """
+    top = find_tasks(root)
+    checkout = Checkout(top)
+    tasks = tuple(_task(checkout, folder) for folder in _folders(top))
+    return Benchmark(name="verieval", variant=variant, tasks=tasks, rule="verieval")
+
+
+def find_tasks(data: Path | None = None) -> Path:
+    """The folder of the suite's families.
+
+    Args:
+        data: the folder itself or its parent; None for the tasks that ship with the project.
+
+    Raises:
+        VerievalError: no task is there.
+    """
+    import verieval
+
+    package = Path(verieval.__file__).parent
+    places = [data, data / "tasks"] if data else [package / "_tasks", package.parent / "tasks"]
+    for place in places:
+        if next(place.glob("*/*/task.toml"), None):
+            return place.absolute()
+    looked = " or ".join(str(place) for place in places)
+    raise VerievalError(
+        f"No tasks in {looked} (looked for FAMILY/TASK/task.toml): install verieval again, or name one with --data."
+    )
+
+
+def _folders(top: Path) -> list[Path]:
+    return sorted(path for path in top.glob("*/*") if path.is_dir() and not path.name.startswith((".", "_")))
+
+
+def _task(checkout: Checkout, folder: Path) -> Task:
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        raise VerievalError(f"Task folder {folder} is incomplete: it has no {', '.join(missing)}.")
+    about = _about(checkout.text(folder / "task.toml"), folder / "task.toml")
+    spec, reference, tb = (checkout.text(folder / name) for name in FILES[1:])
+    if not spec.strip():
+        raise VerievalError(f"{folder / 'spec.md'} is empty: write the specification.")
+    module = about["module"]
+    if module not in defined(reference):
+        raise VerievalError(f"{folder / 'reference.sv'} does not define module '{module}', which task.toml names.")
+    bench = SourceFile("tb.sv", tb)
+    instance = target_module((bench,), str(folder))
+    if (root := root_module((bench,), str(folder / "tb.sv"))) != "tb" or instance != module:
+        raise VerievalError(
+            f"{folder / 'tb.sv'} must be a module 'tb' that instantiates '{module}', found '{root}' with '{instance}'."
+        )
+    return Task(
+        id=about["id"],
+        prompt=spec,
+        module=module,
+        ports=tuple(
+            Port(port["name"], port["direction"], port["width"], port.get("signed", False)) for port in about["ports"]
+        ),
+        reference=reference,
+        oracle=Testbench(sources=(bench,), top="tb", candidate_first=True, compile_flags=COMPILE_FLAGS),
+        level=about["level"],
+        tags=tuple(about["tags"]),
+    )
+
+
+# A table of task.toml: key -> (must be there, what it must be, test).
+_Schema = dict[str, tuple[bool, str, Callable[[Any], bool]]]
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.isidentifier()
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _one_of(*words: str) -> tuple[str, Callable[[Any], bool]]:
+    return f"one of {', '.join(words)}", lambda value: value in words
+
+
+_TASK: _Schema = {
+    "id": (True, "an identifier", _is_name),
+    "module": (True, "an identifier", _is_name),
+    "level": (True, "a text", lambda value: isinstance(value, str) and bool(value)),
+    "tags": (True, "a list of texts", _is_texts),
+    "clock": (False, "an identifier", _is_name),
+    "reset": (False, "a table", lambda value: isinstance(value, dict)),
+    "ports": (True, "a list of tables", lambda value: _is_tables(value) and bool(value)),
+    "parameters": (False, "a list of tables", _is_tables),
+}
+_RESET: _Schema = {
+    "name": (True, "an identifier", _is_name),
+    "active": (True, *_one_of("high", "low")),
+    "kind": (True, *_one_of("sync", "async")),
+}
+_PORT: _Schema = {
+    "name": (True, "an identifier", _is_name),
+    "direction": (True, *_one_of("input", "output", "inout")),
+    "width": (True, "a positive integer", _is_count),
+    "signed": (False, "true or false", lambda value: isinstance(value, bool)),
+}
+_PARAMETER: _Schema = {
+    "name": (True, "an identifier", _is_name),
+    "default": (True, "an integer or a text", lambda value: isinstance(value, int | str)),
+}
+
+
+def _about(text: str, path: Path) -> dict[str, Any]:
+    """Read and check ``task.toml``."""
+    try:
+        about = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise VerievalError(f"{path} is not valid TOML ({error}); correct it.") from error
+    _check(about, _TASK, str(path))
+    for key, schema in (("ports", _PORT), ("parameters", _PARAMETER)):
+        for number, item in enumerate(about.get(key, []), start=1):
+            _check(item, schema, f"{path}, {key} {number}")
+    if "reset" in about:
+        _check(about["reset"], _RESET, f"{path}, reset")
+    if about["id"] != path.parent.name:
+        raise VerievalError(f"{path} has id '{about['id']}' in a folder called '{path.parent.name}': make them equal.")
+    names = [port["name"] for port in about["ports"]]
+    if len(set(names)) != len(names):
+        raise VerievalError(f"{path} names a port twice: correct the ports.")
+    for signal in filter(None, (about.get("clock"), about.get("reset", {}).get("name"))):
+        if signal not in names:
+            raise VerievalError(f"{path} names '{signal}' as clock or reset, which is no port: correct it.")
+    return about
+
+
+def _check(table: dict[str, Any], schema: _Schema, place: str) -> None:
+    for key, value in table.items():
+        if key not in schema:
+            raise VerievalError(f"{place}: unknown key '{key}'; known are {', '.join(schema)}.")
+        _, what, fits = schema[key]
+        if not fits(value):
+            raise VerievalError(f"{place}: '{key}' must be {what}.")
+    for key, (required, what, _) in schema.items():
+        if required and key not in table:
+            raise VerievalError(f"{place}: '{key}' is missing; it must be {what}.")
