@@ -85,11 +85,11 @@ class _Part(NamedTuple):
     span: ModuleSpan | None = None
 
 
-def chunks(text: str) -> list[Chunk]:
+def chunks(text: str, target: str) -> list[Chunk]:
     """Split text without fences into its stretches of code, in order; those without a module are left out.
 
-    A module that is not closed before another of the same name starts was an abandoned attempt: the stretch is cut
-    before the new one.
+    A definition of ``target`` that is not closed before another one starts was an abandoned attempt: the stretch is
+    cut before the new one.
     """
     surface = flat(text)
     masked = _mask(surface) if "module" in surface else ""
@@ -97,7 +97,7 @@ def chunks(text: str) -> list[Chunk]:
     if not spans:
         return []
     parts = _settle_weak(list(_parts(surface, masked, _outermost(spans, masked))))
-    return list(_stretches(text, parts))
+    return list(_stretches(text, parts, target))
 
 
 def outermost(text: str) -> list[ModuleSpan]:
@@ -216,22 +216,21 @@ def _settle_weak(parts: list[_Part]) -> list[_Part]:
     return [_Part("prose", part.start, part.end) if part.kind == "weak" else part for part in parts]
 
 
-def _stretches(text: str, parts: list[_Part]) -> Iterator[Chunk]:
+def _stretches(text: str, parts: list[_Part], target: str) -> Iterator[Chunk]:
     current: list[_Part] = []
-    unclosed: set[str] = set()
+    unclosed = False  # the current stretch holds a definition of the target that is not closed
     prose = False  # some has been passed
     for part in [*parts, _Part("prose", len(text), len(text))]:
-        restart = part.span is not None and part.span.name in unclosed
+        restart = unclosed and part.span is not None and part.span.name == target
         if part.kind == "prose" or restart:
             last = part.start == len(text)
             if any(held.span for held in current):
                 yield _chunk(text, current, whole=last and not prose)
-            current, unclosed, prose = [], set(), True
+            current, unclosed, prose = [], False, True
         if part.kind == "prose" or (part.kind in _EMPTY and not current):
             continue
         current.append(part)
-        if part.span is not None and not part.span.complete:
-            unclosed.add(part.span.name)
+        unclosed |= part.span is not None and part.span.name == target and not part.span.complete
 
 
 def _chunk(text: str, parts: list[_Part], *, whole: bool) -> Chunk:

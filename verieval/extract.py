@@ -119,7 +119,7 @@ def _clean(text: str, *, keep: bool) -> tuple[str, tuple[str, ...]]:
 
 def _is_only_code(text: str, target: str, header: str | None) -> bool:
     """All of the text is code and defines the target; marks and fences in its comments mean nothing then."""
-    found = chunks(text)
+    found = chunks(text, target)
     if len(found) != 1 or not (found[0].whole and found[0].complete and target in found[0].names):
         return False
     bare = mask(text)
@@ -129,7 +129,7 @@ def _is_only_code(text: str, target: str, header: str | None) -> bool:
 def _solve(text: str, target: str, header: str | None) -> Candidate | None:
     """Best candidate of an answer without reasoning and markers; None where there is no code."""
     parts = blocks(text)
-    pieces = [_Piece(chunk, part.kind, part.verilog) for part in parts for chunk in chunks(part.text)]
+    pieces = [_Piece(chunk, part.kind, part.verilog) for part in parts for chunk in chunks(part.text, target)]
     fenced = [piece for piece in pieces if piece.method != "bare"]
     bare = [piece for piece in pieces if piece.method == "bare"]
     if chosen := _last(fenced, target):
@@ -182,7 +182,7 @@ def _continue(header: str, body: str, target: str) -> Candidate:
     rest = [span for span in spans if span.start >= first.end and span.name != target]
     needed = _needed([first, *rest], joined, target)
     kept = [span for span in rest if span.name in needed]
-    found = chunks(joined)
+    found = chunks(joined, target)
     if len(found) == 1 and kept == [span for span in spans if span.start >= first.end]:
         return Candidate(found[0].code, "continuation")
     source = joined[: first.end] + "".join(f"\n\n{joined[span.start : span.end].rstrip()}" for span in kept) + "\n"

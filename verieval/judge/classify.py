@@ -22,8 +22,6 @@ _INTERFACE = re.compile(
     re.IGNORECASE,
 )
 _DETAIL = re.compile(r"^.*?(?:\berror: |\bsorry: |syntax error|[Aa]ssertion|I give up).*$", re.MULTILINE)
-# The compiler's own breakdown, as opposed to its complaint about the source.
-_BROKEN_TOOL = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,8 @@ def _tool_failure(process: ProcessResult, evidence: Evidence, what: str, stage: 
         return Finding("resource", stage, f"the {what} ran out of memory")
     if process.signal:
         name = signal.Signals(process.signal).name
-        return Finding("crash", stage, f"the {what} was ended by {name}")
+        cause = _first(evidence.output if evidence.simulate else evidence.compile_log)
+        return Finding("crash", stage, f"the {what} was ended by {name}" + (f": {cause}" if cause else ""))
     return None
 
 

@@ -10,7 +10,7 @@ import hashlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -71,9 +71,11 @@ class JudgePool:
         toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
         self.benchmark = benchmark
         self.toolchain = toolchain
-        self.limits = limits or Limits()
         self.extraction = extraction
         self.rule = RULES[benchmark.rule]
+        limits = limits or Limits()
+        # What runs longer than upstream allows can pass by no criterion, so nobody waits for it.
+        self.limits = replace(limits, simulate_cpu=min(limits.simulate_cpu, self.rule.seconds))
         self._references = ReferenceCache(benchmark, toolchain, self.limits, cache, recall=recall)
         self._workers = Workers(jobs, self.limits)
         self._lock = threading.Lock()
