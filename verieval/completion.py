@@ -65,10 +65,12 @@ class Engine(Protocol):
         name: ``hf``, ``openai``, ``replay``, …
         batch_size: number of consecutive requests that are computed together, so that a resumed run must hand over
             the same batches to get the same text; None where every request stands alone.
+        raw: the model continues plain text (a base model), so requests need their ``raw`` text.
     """
 
     name: str
     batch_size: int | None
+    raw: bool
 
     def describe(self) -> dict[str, Any]:
         """Manifest sections ``{"engine": {name, version, dtype, …}, "model": {source, sha256, adapter, …}}``."""

@@ -1,0 +1,92 @@
+"""``verieval bench`` and ``verieval doctor`` as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def verieval(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "verieval", *words],
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_bench_list_names_every_benchmark_without_data(tmp_path: Path) -> None:
+    done = verieval("bench", "list", "--json", VERIEVAL_DATA=str(tmp_path))
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    assert set(rows) == {
+        "verieval", "verilog-eval:spec-to-rtl", "verilog-eval:code-complete", "verilog-eval-v1:human",
+        "verilog-eval-v1:machine", "rtllm", "verigen",
+    }  # fmt: skip
+    assert rows["verieval"]["available"]
+    assert not rows["rtllm"]["available"]
+    assert "git clone" in rows["rtllm"]["reason"]
+
+
+def test_bench_show(toolchain: object) -> None:
+    listing = json.loads(verieval("bench", "show", "verieval", "--json").stdout)
+    task = listing["tasks"][0]["id"]
+    shown = json.loads(verieval("bench", "show", "verieval", task, "--json").stdout)
+    assert shown["id"] == task
+    assert {"direction", "name", "width", "signed"} == set(shown["ports"][0])
+    text = verieval("bench", "show", "verieval", task)
+    assert text.returncode == 0
+    assert shown["module"] in text.stdout
+
+
+def test_bench_check_own_suite(toolchain: object) -> None:
+    done = verieval("bench", "check", "verieval", "--json")
+    result = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert result["passed"] == {"official": result["tasks"], "strict": result["tasks"]}
+    assert result["broken"] == result["unexplained"] == []
+
+
+def test_bench_check_names_each_failure(toolchain: object, data_dir: Path) -> None:
+    done = verieval("bench", "check", "rtllm", "--data", str(data_dir / "rtllm"))
+    assert done.returncode == 0, done.stderr
+    assert "46 of 50" in done.stdout
+    for task in ("asyn_fifo", "ring_counter", "radix2_div", "clkgenerator"):
+        assert f"  {task}: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("bench", "check", "nothing"), "nothing"),
+        (("bench", "show", "verieval", "no_such_task"), "no_such_task"),
+        (("bench", "check", "verieval", "--icarus", "/nowhere"), "no Icarus Verilog in /nowhere"),
+        (("bench", "check", "verieval", "--tasks", "zzz*"), "zzz*"),
+        (("bench", "check", "verilog-eval"), "spec-to-rtl"),
+        (("bench", "check", "verieval", "--jobs", "0"), "--jobs"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: tuple[str, ...], sentence: str) -> None:
+    done = verieval(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_doctor(toolchain: object) -> None:
+    done = verieval("doctor", "--json")
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    assert done.returncode == 0
+    assert rows["icarus"]["ok"] is True
+    assert "supported" in rows["icarus"]["note"]
+
+
+def test_doctor_without_icarus_says_what_to_install(tmp_path: Path) -> None:
+    done = verieval("doctor", PATH=str(tmp_path), VERIEVAL_ICARUS="")
+    assert done.returncode == 1
+    assert "FAIL icarus" in done.stdout
+    assert "apt-get install iverilog" in done.stdout

@@ -1,0 +1,168 @@
+"""The pool: sharing of evidence, loss of a worker, and what a verdict carries."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.judge.conftest import RIGHT, make_benchmark
+from verieval.completion import Completion
+from verieval.errors import VerievalError
+from verieval.judge import JudgePool, Limits, Toolchain
+from verieval.judge import workers as workers_module
+from verieval.judge.process import Launcher
+
+SLOW = RIGHT.replace("endmodule", "  integer i; initial for (i = 0; i < 20000000; i = i + 1) ;\nendmodule")
+
+
+def pool_of(toolchain: Toolchain, cache: Path, **options: object) -> JudgePool:
+    return JudgePool(make_benchmark(), toolchain, cache=cache, extraction="verbatim", **options)  # type: ignore[arg-type]
+
+
+def test_layout_is_simulated_once_and_every_text_keeps_its_hash(toolchain: Toolchain, tmp_path: Path) -> None:
+    texts = [RIGHT, f"// a comment\n{RIGHT}", RIGHT.replace("  assign", "\n\n\tassign"), RIGHT.replace("4'd1", "4'd2")]
+    with pool_of(toolchain, tmp_path) as pool:
+        verdicts = [pool.submit(Completion("inc", i, text)) for i, text in enumerate(texts)]
+    assert [v.result().outcome for v in verdicts] == ["passed", "passed", "passed", "mismatch"]
+    assert len(pool._evidence) == 2
+    assert [v.result().source_sha256 for v in verdicts] == [hashlib.sha256(t.encode()).hexdigest() for t in texts]
+
+
+def test_a_compile_error_names_the_line_of_its_own_text(toolchain: Toolchain, tmp_path: Path) -> None:
+    broken = "module inc(input [3:0] a, output [3:0] y);\n  assign y = b;\nendmodule\n"
+    with pool_of(toolchain, tmp_path) as pool:
+        first = pool.submit(Completion("inc", 0, broken))
+        second = pool.submit(Completion("inc", 1, f"\n\n\n{broken}"))
+    assert "candidate.sv:2:" in first.result().detail
+    assert "candidate.sv:5:" in second.result().detail
+
+
+def test_same_verdicts_for_any_number_of_jobs(toolchain: Toolchain, tmp_path: Path) -> None:
+    texts = [RIGHT, "", "module inc; endmodule", RIGHT.replace("+", "-"), "module inc(;", RIGHT + "// x"] * 3
+
+    def judge(jobs: int) -> list[tuple[str, str, dict[str, bool]]]:
+        with pool_of(toolchain, tmp_path / str(jobs), jobs=jobs) as pool:
+            futures = [pool.submit(Completion("inc", i, text)) for i, text in enumerate(texts)]
+        return [(f.result().outcome, f.result().detail, f.result().passed) for f in futures]
+
+    assert judge(1) == judge(3)
+
+
+def test_a_killed_launcher_costs_nothing(toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = _record_launchers(monkeypatch)
+    with pool_of(toolchain, tmp_path) as pool:
+        future = pool.submit(Completion("inc", 0, SLOW))
+        _until(lambda: bool(started) and any(started[0].root.glob("*/stdout")))
+        os.kill(started[0]._process.pid, signal.SIGKILL)
+        assert future.result(timeout=120).outcome == "passed"
+    assert len(started) == 2
+
+
+def test_a_launcher_that_always_dies_is_a_harness_fault(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = _record_launchers(monkeypatch)
+    stop = threading.Event()
+
+    def killer() -> None:
+        while not stop.is_set():
+            for launcher in started:
+                if launcher._process.poll() is None and any(launcher.root.glob("*/stdout")):
+                    launcher._process.kill()
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=killer)
+    thread.start()
+    try:
+        with pool_of(toolchain, tmp_path) as pool:
+            verdict = pool.submit(Completion("inc", 0, SLOW)).result(timeout=120)
+    finally:
+        stop.set()
+        thread.join()
+    assert (verdict.outcome, verdict.stage) == ("harness", "none")
+    assert verdict.passed == {"strict": False, "official": False}
+    assert len(started) == workers_module.TRIES
+
+
+def test_a_vanished_work_folder_is_made_again(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = _record_launchers(monkeypatch)
+    with pool_of(toolchain, tmp_path) as pool:
+        assert pool.submit(Completion("inc", 0, RIGHT)).result().outcome == "passed"
+        shutil.rmtree(started[0].root)
+        assert pool.submit(Completion("inc", 1, RIGHT.replace("+", "-"))).result().outcome == "mismatch"
+
+
+def test_a_simulator_that_disappears_stops_the_run_with_a_sentence(toolchain: Toolchain, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    gone = replace(toolchain, vvp=("/nowhere/vvp",))
+    with pool_of(gone, tmp_path) as pool:
+        future = pool.submit(Completion("inc", 0, RIGHT))
+        with pytest.raises(VerievalError, match="cannot run /nowhere/vvp"):
+            future.result(timeout=60)
+
+
+def test_leaving_by_an_exception_kills_what_runs(toolchain: Toolchain, tmp_path: Path) -> None:
+    endless = RIGHT.replace("endmodule", "  initial while (1) ;\nendmodule")
+
+    def interrupted() -> None:
+        with pool_of(toolchain, tmp_path, jobs=2) as pool:
+            for i in range(6):
+                pool.submit(Completion("inc", i, f"{endless}wire w{i};"))
+            time.sleep(0.3)
+            raise KeyboardInterrupt
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - started < 15
+
+
+def test_a_version_that_cannot_compile_the_benchmark_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    benchmark = replace(make_benchmark(), refused_icarus={13: "it rejects use before declaration"})
+    JudgePool(benchmark, toolchain, cache=tmp_path).close()
+    newer = replace(toolchain, version="13.0")
+    with pytest.raises(VerievalError, match=r"Icarus Verilog 13\.0 cannot judge test: it rejects use before"):
+        JudgePool(benchmark, newer, cache=tmp_path)
+    with pytest.raises(VerievalError, match="too old"):
+        JudgePool(benchmark, replace(toolchain, version="10.3"), cache=tmp_path)
+
+
+@pytest.mark.parametrize("field", ["compile_cpu", "simulate_cpu", "memory_mib", "output_mib", "wall_factor"])
+def test_limits_must_be_positive(field: str) -> None:
+    with pytest.raises(VerievalError, match=field):
+        Limits.from_options(**{field: 0})
+
+
+def test_upstreams_shorter_limit_holds(toolchain: Toolchain, tmp_path: Path) -> None:
+    with JudgePool(make_benchmark(rule="rtllm"), toolchain, cache=tmp_path) as pool:
+        assert pool.limits.simulate_cpu == 8.0
+
+
+def _record_launchers(monkeypatch: pytest.MonkeyPatch) -> list[Launcher]:
+    started: list[Launcher] = []
+
+    def start(limits: Limits) -> Launcher:
+        started.append(Launcher(limits))
+        return started[-1]
+
+    monkeypatch.setattr(workers_module, "Launcher", start)
+    return started
+
+
+def _until(condition) -> None:  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "waited 30 s in vain"
+        time.sleep(0.005)
