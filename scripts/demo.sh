@@ -4,15 +4,22 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-out=${OUT:-runs}
+# A run is tied to its simulator, tasks and completions, so where one of them changed the demo is another run.
+inputs() {
+    echo "${VERIEVAL_ICARUS:-}"
+    verieval --version
+    "${VERIEVAL_ICARUS:+$VERIEVAL_ICARUS/bin/}iverilog" -V 2>/dev/null | sed -n 1p || true
+    find tasks examples -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 cat
+}
+out=${OUT:-runs/demo-$(inputs | sha256sum | cut -c 1-8)}
 
 say() { printf '\n== %s\n' "$*"; }
 step() { say "$*"; "$@"; }
 
-# The tools that only other commands need may be absent; what is wrong with a needed one the next step says.
+# Tools that only other commands need may be absent; of one that is needed here, the next step says what to do.
 step verieval doctor || true
 step verieval bench check verieval
-step verieval run --model replay:examples/completions.jsonl --out "$out/demo-a"
-step verieval run --model replay:examples/completions-b.jsonl --out "$out/demo-b"
-step verieval compare "$out/demo-a" "$out/demo-b"
-say "The runs are in $out/demo-a and $out/demo-b; 'verieval report $out/demo-a' shows the first again."
+step verieval run --model replay:examples/completions.jsonl --out "$out/a"
+step verieval run --model replay:examples/completions-b.jsonl --out "$out/b"
+step verieval compare "$out/a" "$out/b"
+say "The runs are in $out/a and $out/b; 'verieval report $out/a' shows the first again."

@@ -151,17 +151,16 @@ def blocks(text: str) -> list[Block]:
 
 
 def _between(text: str, marks: re.Pattern[str]) -> Iterator[str]:
-    """Texts between an opener and the next closer, disjoint; open to either side where the partner is missing."""
+    """Texts between a closer and the last opener before it; to the text's start or end where the partner is missing."""
     start: int | None = 0
-    seen_opener = False
+    opened = False
     for match in marks.finditer(text):
         if not match["close"]:
-            if start is None or not seen_opener:
-                start, seen_opener = match.end(), True
+            start, opened = match.end(), True
         elif start is not None:
             yield text[start : match.start()]
-            start, seen_opener = None, True
-    if start is not None and seen_opener:
+            start = None
+    if start is not None and opened:
         yield text[start:]
 
 

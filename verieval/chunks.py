@@ -6,7 +6,7 @@ it stands next to, also when it is wrong: extraction must not rescue an answer b
 Outside modules a line is, in this order,
 
 - code: a directive, an item that may stand outside modules (typedef, package, parameter, …) with all its lines, a line
-  that ends in a semicolon, a lone closing keyword or bracket;
+  that ends in a semicolon, the start of a process or an assignment, a lone closing keyword or bracket;
 - prose: it starts like a sentence, list, heading, table, quotation or tag, or ends with sentence punctuation;
 - weak: it holds a token of code (an underscored name, a bracket, ``=``); code if it touches code, else prose;
 - prose: the rest.
@@ -57,8 +57,10 @@ _KEYWORD_ITEM = re.compile(
     r"|(function|task)\s+(?:automatic\s+|static\s+)?(?:[\w:]+\s+){0,2}(?:\[[^\]]*\]\s*)*\w+\s*[;(]"
 )
 _LIST = re.compile(r"(?:[#*>|+\u2022\u2013\u2014-]|[0-9]+[.)])\s")
+_STATEMENT = re.compile(r"always(?:_comb|_ff|_latch)?\s*(?:@|begin\b|$)|initial\s+begin\b|assign\s+[^=]*=")
 _ATTRIBUTE = re.compile(r"\(\*.*\*\)")
-_CLOSER = re.compile(r"(?:end[a-z]*|begin|generate|join|[)\]}]+[;,]?)(?:\s*:\s*[A-Za-z_]\w*)?")
+_CLOSER = re.compile(r"(?:end[a-z]*|begin|generate|join|[)\]}]+[;,]?)(?:\s*:\s*[A-Za-z_]\w*)?$")
+_CODE_SHAPES = (_DIRECTIVE, _STATEMENT, _CLOSER, _ATTRIBUTE)
 _PROSE = re.compile(
     r"""[A-Z][A-Za-z]*(?:[\s,.:!?'-]|$) | [#*>|+\u2022\u2013\u2014-] | [0-9]+[.)]\s
       | </?[A-Za-z|] | \[/?[A-Z]+\] | ``` | ~~~
@@ -190,13 +192,7 @@ def _classify(line: str, code: str) -> str:
         return "prose" if line.startswith('"') else "comment"
     if _LIST.match(line):
         return "prose"
-    if (
-        _DIRECTIVE.match(code)
-        or _opens(code)
-        or code.endswith(";")
-        or _CLOSER.fullmatch(code)
-        or _ATTRIBUTE.match(code)
-    ):
+    if code.endswith(";") or _opens(code) or any(shape.match(code) for shape in _CODE_SHAPES):
         return "code"
     if _PROSE.match(line) or _SENTENCE_END.search(code):
         return "prose"

@@ -32,6 +32,7 @@ from verieval.verilog import ModuleSpan, instantiated, mask, modules, modules_in
 EXTRACTION_VERSION = 1
 MODES = ("auto", "verbatim")
 
+_BOM = chr(0xFEFF)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _VERILOG = re.compile(
@@ -67,8 +68,8 @@ def extract(text: str, task_module: str, header: str | None = None, *, mode: str
         mode: ``auto`` or ``verbatim``, see the module's description.
 
     Returns:
-        The candidate. ``source`` can be encoded as UTF-8; ``extract(source, …)`` gives it back. With method ``none``
-        it is empty.
+        The candidate. ``source`` can be encoded as UTF-8, and where it is complete ``extract(source, …)`` gives it
+        back. With method ``none`` it is empty.
 
     Raises:
         VerievalError: unknown mode.
@@ -111,8 +112,8 @@ def _clean(text: str, *, keep: bool) -> tuple[str, tuple[str, ...]]:
     if not keep and "\0" in text:
         text = text.replace("\0", "")
         notes.append("nul_removed")
-    if not keep and text.startswith("\ufeff"):
-        text = text.lstrip("\ufeff")
+    if not keep and text.startswith(_BOM):
+        text = text.lstrip(_BOM)
         notes.append("bom_removed")
     return text, tuple(notes)
 
@@ -285,9 +286,12 @@ def _drop_testbench(candidate: Candidate, target: str) -> Candidate:
 def _finish(candidate: Candidate, target: str) -> Candidate:
     """Fill in what follows from the source alone."""
     source = candidate.source
+    notes = list(candidate.notes)
+    if candidate.method != "verbatim" and source.startswith(_BOM):  # the block began with one
+        source = source.lstrip(_BOM)
+        notes.append("bom_removed")
     masked = mask(source)
     spans = modules_in(masked)
-    notes = list(candidate.notes)
     repaired: str | None = None
     if any(not span.complete for span in spans):
         notes.append("missing_endmodule")
@@ -296,4 +300,4 @@ def _finish(candidate: Candidate, target: str) -> Candidate:
     if _NON_ASCII.search(masked):
         notes.append("non_ascii")
     defined = any(span.name == target for span in spans)
-    return replace(candidate, notes=tuple(notes), repaired=repaired, defines_target=defined)
+    return replace(candidate, source=source, notes=tuple(notes), repaired=repaired, defines_target=defined)

@@ -300,7 +300,7 @@ def _may_start_item(tokens: list[Token], index: int) -> bool:
     if index == 0:
         return True
     before = tokens[index - 1].text
-    if before in (".", "function", "task", "automatic", "static", "virtual", "new", *_MODULE):
+    if before in (".", "#", "function", "task", "automatic", "static", "virtual", "new", *_MODULE):
         return False
     if before != ":":
         return True

@@ -1,0 +1,1 @@
+"""Engines that serve models, and the measurement of serving."""

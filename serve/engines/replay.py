@@ -1,0 +1,69 @@
+"""The ``replay`` engine: completions that were generated before, for demonstrations and for running again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import verieval
+from verieval.completion import Completion, Request, Sampling
+from verieval.errors import VerievalError
+from verieval.run.readers import Reading, read_any
+from verieval.task import Benchmark
+
+OPTIONS = ("benchmark",)
+
+
+def open_engine(model: str, *, benchmark: Benchmark | None = None) -> ReplayEngine:
+    """Open ``replay:FILE``, a file or folder in any format of :mod:`verieval.run.readers`.
+
+    Tasks that ``benchmark`` does not have are left out, and named in :meth:`ReplayEngine.describe`.
+
+    Raises:
+        VerievalError: the file cannot be read as completions of the benchmark.
+    """
+    if benchmark is None:
+        raise VerievalError("the replay engine needs to know the benchmark that its completions belong to")
+    path = Path(model.removeprefix("replay:")).expanduser()
+    return ReplayEngine(model, read_any(path, benchmark, skip_unknown=True))
+
+
+class ReplayEngine:
+    """Answers each request with the stored completion of that task and sample.
+
+    Attributes:
+        extraction: the extraction mode that fits the file's format.
+    """
+
+    name = "replay"
+    batch_size: int | None = None
+    raw = False
+
+    def __init__(self, model: str, reading: Reading) -> None:
+        self.extraction = reading.extraction
+        self._model = model
+        self._reading = reading
+        self._completions = {(row.task_id, row.sample): row for row in reading.completions}
+
+    def describe(self) -> dict[str, Any]:
+        """Manifest sections; the model's hash is that of the file's content."""
+        reading = self._reading
+        engine: dict[str, Any] = {"name": self.name, "version": verieval.__version__, "format": reading.format}
+        if reading.skipped:
+            engine["skipped_tasks"] = list(reading.skipped)
+        source = {"source": self._model, "sha256": reading.sha256, "adapter": None, "training": None}
+        return {"engine": engine, "model": source}
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Completion]:
+        """Yield the stored completions in the order of the requests; one that is not stored is left out.
+
+        ``sampling`` is not used: the file's completions are what they are.
+        """
+        for request in requests:
+            stored = self._completions.get((request.task_id, request.sample))
+            if stored is not None:
+                yield stored
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,281 @@
+"""The command line as a program: help without imports, errors as sentences, exit statuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import resource
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import click
+import pytest
+
+from verieval import cli
+from verieval.cli import COMMANDS, Entry, main
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("torch", "transformers", "jax", "numpy", "pandas", "pyslang", "rich", "httpx", "jinja2", "cocotb")
+HERE = [name for name, entry in COMMANDS.items() if importlib.util.find_spec(entry.module)]
+
+
+def verieval(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, "-m", "verieval", *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path, **env},
+    )
+
+
+def imported_by(*words: str) -> set[str]:
+    """Modules that are loaded when a command has printed its help."""
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    code += f"from verieval.cli import main; main({list(words)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0
+    return set(done.stderr.split())
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    loaded = imported_by("--help")
+    ours = {name for name in loaded if name.split(".")[0] in ("verieval", "serve", "finetune")}
+    assert ours == {"verieval", "verieval.cli", "verieval.errors"}
+    assert not loaded & set(HEAVY)
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_help_of_a_command_imports_nothing_heavy(name: str) -> None:
+    assert not imported_by(name, "--help") & set(HEAVY)
+
+
+def test_help_is_quick() -> None:
+    """CPU time, which is the wall time of a machine with nothing else to do; the best of three."""
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert verieval("--help").returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(seconds) < 0.3
+
+
+def test_every_command_of_the_table_is_there_and_in_the_help() -> None:
+    text = verieval("--help").stdout
+    assert set(HERE) == set(COMMANDS)
+    for name, entry in COMMANDS.items():
+        assert f"  {name} " in text
+        assert entry.help.split()[0] in text
+
+
+def test_version() -> None:
+    from verieval import __version__
+
+    assert verieval("--version").stdout == f"verieval {__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    text = verieval("completion", shell).stdout
+    assert f"_VERIEVAL_COMPLETE={shell}_complete" in text
+
+
+def test_completion_answers() -> None:
+    def complete(line: str) -> list[str]:
+        env = {"_VERIEVAL_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+        return [row.split(",")[1] for row in verieval(**env).stdout.splitlines()]
+
+    assert complete("verieval co") == ["compare", "completion"]
+    assert "--benchmark" in complete("verieval run --be")
+
+
+def test_the_completion_script_is_valid_bash(tmp_path: Path) -> None:
+    (tmp_path / "c").write_text(verieval("completion", "bash").stdout)
+    assert subprocess.run(["bash", "-n", str(tmp_path / "c")]).returncode == 0
+
+
+def call(*words: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(list(words))
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+# ---- errors -------------------------------------------------------------------------------------------------------
+
+ROW = json.dumps({"task_id": "wrap_counter", "sample": 0, "text": "module m; endmodule"}) + "\n"
+
+# Words of the command line, what stands in the sentence. `f.jsonl` holds one good row, `dir` is an empty folder.
+BAD = [
+    (["frobnicate"], "No such command 'frobnicate'"),
+    (["run"], "Missing option '--model'"),
+    (["run", "--model", "no/such/folder"], "no such folder"),
+    (["run", "--model", "dir"], "holds neither config.json nor adapter_config.json"),
+    (["run", "--model", "replay:missing.jsonl"], "does not exist"),
+    (["run", "--model", "replay:f.jsonl", "--benchmark", "nonsense"], "There is no benchmark 'nonsense'"),
+    (["run", "--model", "replay:f.jsonl", "--benchmark", "rtllm", "--data", "dir"], "clone"),
+    (["run", "--model", "replay:f.jsonl", "--protocol", "nonsense"], "there is no protocol 'nonsense'"),
+    (["run", "--model", "replay:f.jsonl", "--prompt", "missing.j2"], "cannot read the prompt file"),
+    (["run", "--model", "replay:f.jsonl", "--prompt", "bad.j2"], "line 2"),
+    (["run", "--model", "replay:f.jsonl", "--tasks", "nothing*"], "matches 'nothing*'"),
+    (["run", "--model", "replay:f.jsonl", "--tasks", ""], "--tasks is empty"),
+    (["run", "--model", "replay:f.jsonl", "--limit", "0"], "'--limit': 0 is not in the range"),
+    (["run", "--model", "replay:f.jsonl", "-n", "0"], "n must be at least 1"),
+    (["run", "--model", "replay:f.jsonl", "-n", "many"], "'many' is not a valid integer"),
+    (["run", "--model", "replay:f.jsonl", "--temperature", "-1"], "temperature must be"),
+    (["run", "--model", "replay:f.jsonl", "--temperature", "nan"], "temperature must be"),
+    (["run", "--model", "replay:f.jsonl", "--top-p", "1.5"], "top-p must be"),
+    (["run", "--model", "replay:f.jsonl", "--seed", "-3"], "seed must be"),
+    (["run", "--model", "replay:f.jsonl", "--jobs", "0"], "'--jobs': 0 is not in the range"),
+    (["run", "--model", "replay:f.jsonl", "--executor", "ray"], "'ray' is not 'local'"),
+    (["run", "--model", "replay:f.jsonl", "--engine", "warp"], "there is no engine 'warp'"),
+    (["run", "--model", "replay:f.jsonl", "--dtype", "bf16"], "does not apply to the replay engine"),
+    (["run", "--model", "replay:f.jsonl", "--icarus", "dir"], "no Icarus Verilog in dir"),
+    (["run", "--model", "replay:f.jsonl", "--cpu-limit", "0"], "must be positive"),
+    (["run", "--model", "replay:f.jsonl", "--cpu-limit", "nan"], "must be positive"),
+    (["run", "--model", "replay:f.jsonl", "--ks", "1,zero"], "not a list of positive numbers"),
+    (["run", "--model", "replay:f.jsonl", "--criterion", "lenient"], "'lenient' is not one of"),
+    (["run", "--model", "replay:f.jsonl", "--out", "f.jsonl"], "a file is in the way"),
+    (["run", "--model", "replay:f.jsonl", "--out", "full"], "not empty and not a run folder"),
+    (["run", "--model", "replay:f.jsonl", "--out", "/proc/nowhere"], "no such file or directory"),
+    (["score", "f.jsonl"], "--benchmark is needed"),
+    (["score", "missing.jsonl", "--benchmark", "verieval"], "does not exist"),
+    (["score", "torn.jsonl", "--benchmark", "verieval"], "torn.jsonl:2: this line is not JSON"),
+    (["score", "unknown.jsonl", "--benchmark", "verieval"], "no task of unknown.jsonl is in verieval (other)"),
+    (["score", "empty.jsonl", "--benchmark", "verieval"], "is empty"),
+    (["score", "dir", "--benchmark", "verieval"], "neither completions.jsonl nor"),
+    (["score", "f.jsonl", "--benchmark", "verieval", "-n", "0"], "'-n': 0 is not in the range"),
+    (["score", "f.jsonl", "--benchmark", "verieval", "--unequal-n"], "add --present-only"),
+    (["score", "f.jsonl", "--benchmark", "verieval", "--reextract"], "needs a run folder"),
+    (["score", "f.jsonl", "--benchmark", "verieval", "--reextract", "--out", "x"], "leave out --out"),
+    (["score", "f.jsonl", "--benchmark", "verieval", "--tasks", "sat_addsub"], "no completion of the chosen tasks"),
+    (["report", "dir"], "not a run folder"),
+    (["report", "f.jsonl"], "is a file, not a run folder"),
+    (["report", "missing"], "not a run folder"),
+    (["compare", "dir", "dir"], "not a run folder"),
+    (["completion", "powershell"], "'powershell' is not one of"),
+    (["bench", "show", "verieval", "no_such_task"], "has no task 'no_such_task'"),
+]
+
+
+@pytest.fixture(scope="module")
+def bad_inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "f.jsonl").write_text(ROW)
+    (folder / "torn.jsonl").write_text(ROW + ROW[:20])
+    (folder / "unknown.jsonl").write_text(ROW.replace("wrap_counter", "other"))
+    (folder / "empty.jsonl").write_text("")
+    (folder / "bad.j2").write_text("fine\n{% if %}\n")
+    (folder / "dir").mkdir()
+    (folder / "full").mkdir()
+    (folder / "full" / "thesis.tex").write_text("")
+    return folder
+
+
+@pytest.mark.usefixtures("toolchain")
+@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words)[-60:] for words, _ in BAD])
+def test_bad_input_is_one_sentence_and_status_2(
+    bad_inputs: Path,
+    words: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = sorted(str(path) for path in bad_inputs.rglob("*"))
+    monkeypatch.chdir(bad_inputs)
+    monkeypatch.delenv("VERIEVAL_DATA", raising=False)
+    assert call(*words) == 2
+    said, error = capsys.readouterr()
+    assert error.startswith("verieval: error: ")
+    assert error.count("\n") == 1
+    assert sentence in error
+    assert said == ""
+    left = [path for path in sorted(str(path) for path in bad_inputs.rglob("*")) if path not in before]
+    assert [path for path in left if not path.endswith(".lock")] == []
+
+
+def explode() -> None:
+    raise ZeroDivisionError("an unforeseen thing\nwith a second line")
+
+
+def full() -> None:
+    raise OSError(28, "No space left on device", "/some/where/completions.jsonl")
+
+
+def give_up() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that fail in ways that no input brings about."""
+    for function in (explode, full, give_up):
+        module = types.ModuleType(f"verieval_test_{function.__name__}")
+        module.command = click.command(function.__name__)(function)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setitem(cli.COMMANDS, function.__name__, Entry(module.__name__, ""))
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_bug_is_a_sentence_with_the_traceback_in_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VERIEVAL_DEBUG", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert call("explode") == 70
+    said = capsys.readouterr().err
+    assert said.startswith("verieval: internal error: ZeroDivisionError: an unforeseen thing; this is a bug")
+    assert said.count("\n") == 1
+    (file,) = tmp_path.iterdir()
+    assert str(file) in said
+    assert "explode" in file.read_text()
+
+
+@pytest.mark.usefixtures("faulty")
+def test_debugging_shows_the_traceback(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERIEVAL_DEBUG", "1")
+    assert call("explode") == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_full_disk_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("full") == 2
+    assert capsys.readouterr().err == (
+        "verieval: error: no space left on device (/some/where/completions.jsonl); "
+        "free some space and run the same command again\n"
+    )
+
+
+@pytest.mark.usefixtures("faulty")
+def test_an_interrupt_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("give_up") == 130
+    assert "interrupted; nothing that was written is lost" in capsys.readouterr().err
+
+
+def test_output_that_cannot_be_written_is_a_sentence() -> None:
+    with Path("/dev/full").open("w") as stream:
+        done = subprocess.run(
+            [sys.executable, "-m", "verieval", "--help"], stdout=stream, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("verieval: error: no space left on device")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "verieval", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() in (0, 1)
+    process.stderr.close()

@@ -1,0 +1,211 @@
+"""What several commands share: options, and the steps from a manifest to a report."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from verieval.errors import VerievalError
+from verieval.verdict import CRITERIA
+
+if TYPE_CHECKING:
+    from verieval.completion import Completion
+    from verieval.judge import JudgePool
+    from verieval.run.manifest import Manifest
+    from verieval.run.store import RunStore
+    from verieval.task import Benchmark
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_JOBS = 1024
+MAX_K = 1_000_000
+
+
+def _parse_ks(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """``1,5,10`` as increasing positive integers."""
+    if value is None:
+        return None
+    words = [word.strip() for word in value.split(",")]
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= MAX_K for word in words):
+        raise click.BadParameter(f"{value!r} is not a list of positive numbers like 1,5,10", ctx, param)
+    return tuple(sorted({int(word) for word in words}))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+ks_option = click.option(
+    "--ks", callback=_parse_ks, metavar="K,K,...", help="The k of pass@k, e.g. 1,5,10 (default: those that n supports)."
+)
+
+BENCHMARK_OPTIONS = (
+    click.option(
+        "--data",
+        type=click.Path(path_type=Path),
+        help="Checkout of the upstream repository (default: its folder under VERIEVAL_DATA).",
+    ),
+    click.option("--tasks", metavar="GLOB", help="Only tasks whose id matches (comma-separated)."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N tasks."),
+)
+
+JUDGING_OPTIONS = (
+    click.option("--jobs", type=click.IntRange(1, MAX_JOBS), help="Simulations at a time (default: the cores)."),
+    click.option(
+        "--icarus",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Icarus installation (default: VERIEVAL_ICARUS, PATH).",
+    ),
+    click.option("--cpu-limit", type=float, metavar="SECONDS", help="CPU time of each compilation and simulation."),
+    click.option("--memory-limit", type=click.IntRange(min=16), metavar="MIB", help="Memory of each of them."),
+    click.option(
+        "--criterion", type=click.Choice(CRITERIA), default="strict", show_default=True, help="Shown as the headline."
+    ),
+    click.option(
+        "--executor", type=click.Choice(["local"]), default="local", show_default=True, help="Where judging runs."
+    ),
+)
+
+OUTPUT_OPTIONS = (
+    ks_option,
+    json_option,
+    click.option("--quiet", is_flag=True, help="Show no progress."),
+)
+
+
+def with_options(*groups: Iterable[Callable[[F], F]]) -> Callable[[F], F]:
+    """Give a command groups of options, shown in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed([option for group in groups for option in group]):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def load_benchmark(name: str, data: Path | None, tasks: str | None, limit: int | None) -> tuple[Benchmark, Benchmark]:
+    """The whole benchmark, and the part of it that the run is about.
+
+    Raises:
+        VerievalError: unknown name, missing data, or no such task.
+    """
+    import dataclasses
+
+    from verieval import benchmarks
+
+    whole = benchmarks.load(name, data)
+    chosen = benchmarks.select(whole, tasks) if tasks is not None else whole
+    if limit is not None:
+        kept = {task.id for task in chosen.tasks[:limit]}
+        errata = tuple(erratum for erratum in chosen.errata if erratum.task in kept)
+        chosen = dataclasses.replace(chosen, tasks=chosen.tasks[:limit], errata=errata)
+    return whole, chosen
+
+
+def prepare_judge(benchmark: Benchmark, options: dict[str, Any]) -> Callable[[str], JudgePool]:
+    """Check what the options say of judging, before anything slow begins; call the result with the extraction mode.
+
+    Raises:
+        VerievalError: no simulator, or one that cannot judge this benchmark, or a limit out of range.
+    """
+    from verieval.judge import JudgePool, Limits, find_toolchain
+
+    cpu, memory = options["cpu_limit"], options["memory_limit"]
+    limits = Limits.from_options(compile_cpu=cpu, simulate_cpu=cpu, memory_mib=memory)
+    toolchain = find_toolchain(options["icarus"])
+    toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
+    jobs = options["jobs"] or cores()
+    return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe_chosen(whole: Benchmark, chosen: Benchmark) -> dict[str, Any]:
+    """Manifest section of a benchmark: the hash of the whole, the tasks and faults of the part."""
+    from dataclasses import asdict
+
+    from verieval.run.manifest import describe_benchmark
+
+    section = describe_benchmark(whole, [task.id for task in chosen.tasks])
+    return section | {"errata": [asdict(erratum) for erratum in chosen.errata]}
+
+
+def command_line() -> list[str]:
+    """The words of the present command, for the manifest."""
+    return ["verieval", *sys.argv[1:]]
+
+
+def slug(text: str) -> str:
+    """A text as a part of a folder's name."""
+    return re.sub(r"[^A-Za-z0-9._+]+", "-", text).strip("-.") or "run"
+
+
+def judge_and_report(
+    store: RunStore,
+    judge: JudgePool,
+    fresh: Callable[[RunStore], Iterable[Completion]],
+    *,
+    total: int,
+    criterion: str,
+    quiet: bool,
+) -> None:
+    """Run the pipeline in an open run folder, with a display.
+
+    Raises:
+        VerievalError: generating or judging cannot go on.
+    """
+    from verieval.run.pipeline import run_pipeline
+    from verieval.run.progress import open_progress
+
+    with open_progress(total, criterion, quiet=quiet) as progress:
+        progress.resume(store)
+        run_pipeline(store, judge, progress, fresh(store))
+
+
+def finish(folder: Path, *, ks: Sequence[int] | None, as_json: bool) -> Manifest:
+    """Make the report of a run folder, write it and show it. Returns the run's manifest."""
+    from verieval.report.summary import build_report, write_report
+    from verieval.report.terminal import sections, show
+    from verieval.run.jsonl import dump_json
+    from verieval.run.store import read_run
+
+    run = read_run(folder)
+    report = build_report(run, ks=ks)
+    write_report(folder, report)
+    if as_json:
+        click.echo(dump_json({"run": str(folder), **report}), nl=False)
+    else:
+        show(sections(report, run.manifest))
+        click.echo(f"\nrun folder: {folder}")
+    missing, faults = sum(report["missing"].values()), report["criteria"]["strict"]["outcomes"].get("harness", 0)
+    if missing:
+        click.echo(f"verieval: note: {missing} samples have no completion and count as failed", err=True)
+    if faults:
+        raise VerievalError(f"{faults} samples met a fault of the harness; run the same command again to judge them")
+    return run.manifest
+
+
+def stopped(folder: Path, signum: int) -> NoReturn:
+    """End the command after a signal, with what is there and how to go on."""
+    import signal
+
+    from verieval.run.store import COMPLETIONS
+
+    try:
+        count = (folder / COMPLETIONS).read_bytes().count(b"\n")
+    except OSError:
+        count = 0
+    name = signal.Signals(signum).name
+    click.echo(
+        f"verieval: stopped by {name}; {folder} holds {count} completions, and the same command goes on from there",
+        err=True,
+    )
+    raise click.exceptions.Exit(128 + signum)

@@ -1,0 +1,1 @@
+"""Reports: views of a run's files, each of which can be made again from them."""

@@ -1,0 +1,171 @@
+"""What a run shows while it works: live bars on a terminal, a line now and then elsewhere. Always on standard error."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO
+
+from verieval.completion import Completion
+from verieval.run.store import RunStore
+from verieval.verdict import Verdict
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+
+class Progress:
+    """Counts of a run. This one shows nothing (``--quiet``); subclasses show it.
+
+    ``completion`` and ``verdict`` may be called from different threads, each from one only.
+    """
+
+    def __init__(self, total: int, criterion: str) -> None:
+        self.total = total
+        self.criterion = criterion
+        self.generated = 0
+        self.judged = 0
+        self.session_judged = 0
+        self.started = time.monotonic()
+        self._samples: Counter[str] = Counter()
+        self._passes: Counter[str] = Counter()
+
+    def resume(self, store: RunStore) -> None:
+        """Take in what an earlier session did."""
+        self.generated = len(store.completions)
+        for verdict in store.verdicts.values():
+            if verdict.outcome != "harness":
+                self._count(verdict)
+
+    def completion(self, completion: Completion) -> None:
+        """A completion was stored."""
+        self.generated += 1
+
+    def verdict(self, verdict: Verdict) -> None:
+        """A verdict was stored."""
+        self._count(verdict)
+        self.session_judged += 1
+
+    def _count(self, verdict: Verdict) -> None:
+        self.judged += 1
+        self._samples[verdict.task_id] += 1
+        self._passes[verdict.task_id] += verdict.passed[self.criterion]
+
+    @property
+    def running_pass_at_1(self) -> float | None:
+        """Mean over the problems judged so far of their share of passes; None before the first verdict."""
+        if not self._samples:
+            return None
+        samples = self._samples.copy()
+        return sum(self._passes[task] / n for task, n in samples.items()) / len(samples)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace of this session; None before it has one."""
+        if not self.session_judged:
+            return None
+        return (time.monotonic() - self.started) / self.session_judged * (self.total - self.judged)
+
+    def close(self) -> None:
+        """Show the last state."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+class PlainProgress(Progress):
+    """A line every ten seconds and one at the end, for files and pipes."""
+
+    def __init__(self, total: int, criterion: str, stream: TextIO | None = None, every: float = 10.0) -> None:
+        super().__init__(total, criterion)
+        self._stream = stream or sys.stderr
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._tick, args=(every,), name="progress", daemon=True)
+        self._thread.start()
+
+    def line(self) -> str:
+        """The present state in one line."""
+        rate = self.running_pass_at_1
+        left = self.seconds_left
+        return (
+            f"generated {self.generated}/{self.total}, judged {self.judged}/{self.total}"
+            + (f", pass@1 {rate:.3f} ({self.criterion})" if rate is not None else "")
+            + (f", {_duration(left)} left" if left and self.judged < self.total else "")
+        )
+
+    def _tick(self, every: float) -> None:
+        while not self._end.wait(every):
+            print(self.line(), file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Stop the clock and write the last line."""
+        self._end.set()
+        self._thread.join()
+        print(self.line(), file=self._stream, flush=True)
+
+
+class LiveProgress(Progress):
+    """Two bars that move, with the running pass@1."""
+
+    def __init__(self, total: int, criterion: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        super().__init__(total, criterion)
+        self._bars: RichProgress = RichProgress(
+            TextColumn("{task.description:>9}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._generated: TaskID = self._bars.add_task("generated", total=total, note="")
+        self._judged: TaskID = self._bars.add_task("judged", total=total, note="")
+        self._bars.start()
+
+    def resume(self, store: RunStore) -> None:
+        """Take in what an earlier session did."""
+        super().resume(store)
+        self._show()
+
+    def completion(self, completion: Completion) -> None:
+        """A completion was stored."""
+        super().completion(completion)
+        self._bars.update(self._generated, completed=self.generated)
+
+    def verdict(self, verdict: Verdict) -> None:
+        """A verdict was stored."""
+        super().verdict(verdict)
+        self._show()
+
+    def _show(self) -> None:
+        rate = self.running_pass_at_1
+        self._bars.update(self._generated, completed=self.generated)
+        note = "" if rate is None else f"pass@1 {rate:.3f} ({self.criterion})"
+        self._bars.update(self._judged, completed=self.judged, note=note)
+
+    def close(self) -> None:
+        """Leave the bars as they are."""
+        self._bars.stop()
+
+
+def open_progress(total: int, criterion: str, *, quiet: bool) -> Progress:
+    """The display that fits where standard error goes."""
+    if quiet:
+        return Progress(total, criterion)
+    return LiveProgress(total, criterion) if sys.stderr.isatty() else PlainProgress(total, criterion)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
