@@ -155,6 +155,7 @@ def _lines(surface: str, masked: str, start: int, end: int) -> Iterator[_Part]:
             yield _Part("blank", start, end)
         return
     until, depth = "", 0  # the item that is open: what ends it, and its brackets
+    before = ""
     continued = False  # the next line belongs to a directive
     first = start
     for match in _LINE.finditer(surface, start, end):
@@ -164,6 +165,9 @@ def _lines(surface: str, masked: str, start: int, end: int) -> Iterator[_Part]:
             kind = "code"
         else:
             kind = _classify(line.strip(), code)
+            if kind == "comment" and before == "prose" and not line.lstrip().startswith(("//", "/*")):
+                kind = "prose"  # the rest of a comment that was opened in prose
+            before = kind
             until = _opens(code) if kind == "code" else ""
             depth = 0
         if kind == "blank" and (match.end() == end or (match.start() == first and first > 0)):

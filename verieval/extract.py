@@ -32,7 +32,7 @@ from verieval.verilog import ModuleSpan, instantiated, mask, modules, modules_in
 EXTRACTION_VERSION = 1
 MODES = ("auto", "verbatim")
 
-_BOM = chr(0xFEFF)
+_BOM = "\ufeff"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _VERILOG = re.compile(
@@ -40,6 +40,7 @@ _VERILOG = re.compile(
     r"|\bassign\s+[^=;\n]{1,200}=|\binitial\s+begin\b|\b(?:pos|neg)edge\s+\w|\bendcase\b"
 )
 _STATEMENT = re.compile(r";\s*(?://.*)?$", re.MULTILINE)
+_BLANK_END = re.compile(r"[ \t]*+(?:\r\n|\n|\r)")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})|`{3}[ \t\r]*$", re.MULTILINE)
 
 
@@ -104,7 +105,7 @@ def _check(mode: str) -> None:
 
 
 def _clean(text: str, *, keep: bool) -> tuple[str, tuple[str, ...]]:
-    """Make the text one that can be written to a file; without ``keep`` also drop NUL and a byte order mark."""
+    """Make the text one that can be written to a file; without ``keep`` also drop NUL and byte order marks."""
     notes: list[str] = []
     if _SURROGATE.search(text):
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -112,8 +113,8 @@ def _clean(text: str, *, keep: bool) -> tuple[str, tuple[str, ...]]:
     if not keep and "\0" in text:
         text = text.replace("\0", "")
         notes.append("nul_removed")
-    if not keep and text.startswith(_BOM):
-        text = text.lstrip(_BOM)
+    if not keep and _BOM in text:
+        text = text.replace(_BOM, "")
         notes.append("bom_removed")
     return text, tuple(notes)
 
@@ -278,8 +279,11 @@ def _drop_testbench(candidate: Candidate, target: str) -> Candidate:
     for span in spans:
         if span.name in dropped:
             parts.append(code[done : span.start])
-            done = span.end
+            rest_of_line = _BLANK_END.match(code, span.end)
+            done = rest_of_line.end() if rest_of_line else span.end
     source = "".join([*parts, code[done:]]).strip("\r\n") + "\n"
+    # Lines that only touched what was dropped are no code any more.
+    source = next((chunk.code for chunk in reversed(chunks(source, target)) if target in chunk.names), source)
     return replace(candidate, source=source, notes=(*candidate.notes, "testbench_dropped"))
 
 
@@ -287,9 +291,6 @@ def _finish(candidate: Candidate, target: str) -> Candidate:
     """Fill in what follows from the source alone."""
     source = candidate.source
     notes = list(candidate.notes)
-    if candidate.method != "verbatim" and source.startswith(_BOM):  # the block began with one
-        source = source.lstrip(_BOM)
-        notes.append("bom_removed")
     masked = mask(source)
     spans = modules_in(masked)
     repaired: str | None = None
@@ -300,4 +301,4 @@ def _finish(candidate: Candidate, target: str) -> Candidate:
     if _NON_ASCII.search(masked):
         notes.append("non_ascii")
     defined = any(span.name == target for span in spans)
-    return replace(candidate, source=source, notes=tuple(notes), repaired=repaired, defines_target=defined)
+    return replace(candidate, notes=tuple(notes), repaired=repaired, defines_target=defined)
