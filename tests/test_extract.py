@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from verieval.blocks import has_marks
@@ -399,6 +399,7 @@ def test_any_text_gives_a_candidate_that_can_be_written(text: str, header: str |
         assert "missing_endmodule" in found.notes
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(ANSWERS)
 def test_extracting_again_changes_nothing(text: str) -> None:
     found = extract(text, "top")
