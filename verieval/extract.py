@@ -53,6 +53,9 @@ class _Piece:
     verilog: bool
 
 
+_Helper = tuple[int, int, str]  # index of its piece, offset in it, text
+
+
 def describe(mode: str = "auto") -> dict[str, object]:
     """Return what a manifest says about extraction: the mode, and the version that changes when results may."""
     _check(mode)
@@ -201,7 +204,7 @@ def _assemble(chosen: _Piece, pieces: list[_Piece], target: str) -> Candidate:
     offers = _offers(pieces, chosen)
     have = set(chosen.chunk.names)
     wanted = sorted(instantiated(code) - have)
-    helpers: list[tuple[int, int, str]] = []
+    helpers: list[_Helper] = []
     while wanted:
         name = wanted.pop()
         if name in have or name not in offers:
@@ -211,14 +214,14 @@ def _assemble(chosen: _Piece, pieces: list[_Piece], target: str) -> Candidate:
         wanted += sorted(instantiated(offers[name][2]) - have)
     if not helpers:
         return candidate
-    before = [text for index, _, text in sorted(helpers) if index < place]
-    after = [text for index, _, text in sorted(helpers) if index > place]
-    preambles = _preambles(pieces, {index for index, _, _ in helpers}, code)
-    source = "\n\n".join(text.strip("\r\n") for text in [*preambles, *before, code, *after]) + "\n"
+    helpers = _with_preambles(sorted(helpers), pieces, code)
+    before = [text for index, _, text in helpers if index < place]
+    after = [text for index, _, text in helpers if index > place]
+    source = "\n\n".join(text.strip("\r\n") for text in [*before, code, *after]) + "\n"
     return replace(candidate, source=source, notes=(*candidate.notes, "helpers_added"))
 
 
-def _offers(pieces: list[_Piece], chosen: _Piece) -> dict[str, tuple[int, int, str]]:
+def _offers(pieces: list[_Piece], chosen: _Piece) -> dict[str, _Helper]:
     """Modules of the other pieces by name, as (piece, offset, text); the last definition wins."""
     return {
         span.name: (index, span.start, piece.chunk.code[span.start : span.end])
@@ -228,15 +231,19 @@ def _offers(pieces: list[_Piece], chosen: _Piece) -> dict[str, tuple[int, int, s
     }
 
 
-def _preambles(pieces: list[_Piece], used: set[int], code: str) -> list[str]:
-    """Directives and types before the first module of the pieces that gave helpers, where ``code`` lacks them."""
-    found: list[str] = []
+def _with_preambles(helpers: list[_Helper], pieces: list[_Piece], code: str) -> list[_Helper]:
+    """Put what stands before a piece's first module (directives, types) before its first helper; once."""
+    found: list[_Helper] = []
     present = normalise(code)
-    for index in sorted(used):
-        text = pieces[index].chunk.code
-        preamble = text[: outermost(text)[0].start]
-        if mask(preamble).strip() and normalise(preamble.strip()) not in present:
-            found.append(preamble)
+    done: set[int] = set()
+    for index, start, text in helpers:
+        if index not in done:
+            source = pieces[index].chunk.code
+            preamble = source[: outermost(source)[0].start]
+            if mask(preamble).strip() and normalise(preamble.strip()) not in present:
+                text = preamble + text
+        done.add(index)
+        found.append((index, start, text))
     return found
 
 
