@@ -65,6 +65,17 @@ def test_a_killed_launcher_costs_nothing(toolchain: Toolchain, tmp_path: Path, m
     assert len(started) == 2
 
 
+def test_a_killed_simulator_is_run_again(toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another process, or the kernel on a full machine, does to the tools is no fault of the candidate."""
+    started = _record_launchers(monkeypatch)
+    with pool_of(toolchain, tmp_path) as pool:
+        future = pool.submit(Completion("inc", 0, SLOW))
+        _until(lambda: bool(started) and _children(started[0]._process.pid, "vvp"))
+        os.kill(_children(started[0]._process.pid, "vvp")[0], signal.SIGKILL)
+        assert future.result(timeout=120).outcome == "passed"
+    assert len(started) == 2
+
+
 def test_a_launcher_that_always_dies_is_a_harness_fault(
     toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +170,18 @@ def _record_launchers(monkeypatch: pytest.MonkeyPatch) -> list[Launcher]:
 
     monkeypatch.setattr(workers_module, "Launcher", start)
     return started
+
+
+def _children(parent: int, name: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            command, rest = path.read_text().rsplit(")", 1)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(rest.split()[1]) == parent and command.endswith(f"({name}"):
+            found.append(int(path.parent.name))
+    return found
 
 
 def _until(condition) -> None:  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ import pytest
 
 from verieval.errors import VerievalError
 from verieval.judge.limits import Limits
-from verieval.judge.process import Launcher, LauncherDied
+from verieval.judge.process import Launcher, Lost
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_missing_tool_is_a_sentence(launcher: Launcher) -> None:
 
 def test_a_killed_launcher_is_told_from_a_failed_command(launcher: Launcher) -> None:
     os.kill(launcher._process.pid, signal.SIGKILL)
-    with pytest.raises(LauncherDied):
+    with pytest.raises(Lost):
         sh(launcher, "true")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verieval.errors import VerievalError
-from verieval.judge.process import Launcher, LauncherDied, ProcessResult
+from verieval.judge.process import Launcher, Lost, ProcessResult
 from verieval.judge.rules import BenchReport, OfficialVerdict, Rule, Transcript
 from verieval.judge.toolchain import Toolchain
 from verieval.task import Testbench
@@ -68,7 +68,7 @@ def gather(
 
     Raises:
         VerievalError: a tool cannot be started, or the folder cannot be written.
-        LauncherDied: the worker's launcher was killed.
+        Lost: the worker's launcher or a tool was killed from outside.
     """
     try:
         folder = launcher.folder(name)
@@ -78,7 +78,7 @@ def gather(
             shutil.rmtree(folder, ignore_errors=True)
     except (OSError, VerievalError) as error:
         if not launcher.root.is_dir():
-            raise LauncherDied from error  # somebody removed the work folder: begin again in a new one
+            raise Lost from error  # somebody removed the work folder: begin again in a new one
         if isinstance(error, VerievalError):
             raise
         where = error.filename or launcher.root
@@ -119,6 +119,8 @@ def _simulate(
     argv = [*toolchain.vvp, "-n", _COMPILED, "-none"]
     stderr = "stderr" if bench.separate_stderr else None
     ran = launcher.run(argv, folder, cpu=launcher.limits.simulate_cpu, stdout="stdout", stderr=stderr)
+    if ran.killed_from_outside:
+        raise Lost
     transcript = Transcript(
         compile_log,
         compiled=True,
@@ -157,6 +159,8 @@ def _compile(launcher: Launcher, argv: list[str], folder: Path, log: str) -> tup
     elif death is not None and result.returncode and result.returncode > 128:
         # Two parts died one after the other; the status tells of the first.
         result = replace(result, returncode=None, signal=result.returncode - 128)
+    if result.killed_from_outside:
+        raise Lost
     return result, text
 
 

@@ -21,7 +21,7 @@ from verieval.extract import extract
 from verieval.judge.classify import Finding, classify
 from verieval.judge.icarus import Evidence, gather
 from verieval.judge.limits import Limits
-from verieval.judge.process import LauncherDied
+from verieval.judge.process import Lost
 from verieval.judge.reference import ReferenceCache, ReferenceRun
 from verieval.judge.rules import RULES, OfficialVerdict
 from verieval.judge.toolchain import Toolchain
@@ -190,9 +190,9 @@ class JudgePool:
                 finish(evidence, None)
 
         def lost(error: Exception) -> None:
-            if not isinstance(error, LauncherDied):
+            if not isinstance(error, Lost):
                 raise error
-            result.set_result(_Judged(Finding("harness", "none", "the process that starts the tools was killed")))
+            result.set_result(_Judged(Finding("harness", "none", "the tools were killed from outside, several times")))
 
         _then(self._shared(task, candidate.source), gathered, result, lost)
         return result

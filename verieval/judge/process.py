@@ -18,6 +18,7 @@ from verieval.judge.limits import MIB, Limits
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _PREFIX = "verieval-work-"
+_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class ProcessResult:
     def timed_out(self) -> bool:
         """It used up its CPU time, or the wall backstop ended it."""
         return self.killed == "wall" or self.signal == signal.SIGXCPU
+
+    @property
+    def killed_from_outside(self) -> bool:
+        """A signal ended it that neither its limits nor its own faults send: another process, or a full machine."""
+        return self.killed == "" and self.signal in _OUTSIDE
 
     @property
     def too_much_output(self) -> bool:
@@ -66,7 +72,8 @@ class Launcher:
         """Run ``argv`` (absolute path first) in ``cwd`` with its output in files there.
 
         Raises:
-            VerievalError: the tool cannot be started, or the launcher has died.
+            VerievalError: the tool cannot be started.
+            Lost: the launcher was killed.
         """
         request = {
             "argv": argv,
@@ -86,9 +93,9 @@ class Launcher:
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except (BrokenPipeError, ValueError) as error:
-            raise LauncherDied from error
+            raise Lost from error
         if not line:
-            raise LauncherDied
+            raise Lost
         result = ProcessResult(**json.loads(line))
         if result.error:
             raise VerievalError(f"cannot run {argv[0]}: {result.error}")
@@ -114,5 +121,8 @@ class Launcher:
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-class LauncherDied(Exception):
-    """The launcher process is gone; the pool starts another and judges the sample again."""
+class Lost(Exception):
+    """Something outside ended the launcher or a tool, or removed its folder: that says nothing of the candidate.
+
+    The pool starts another launcher and judges the sample again.
+    """

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from verieval.errors import VerievalError
 from verieval.judge.limits import Limits
-from verieval.judge.process import Launcher, LauncherDied
+from verieval.judge.process import Launcher, Lost
 
 T = TypeVar("T")
 Job = Callable[[Launcher, str], Any]
@@ -77,7 +77,7 @@ class Workers:
             try:
                 launcher = launcher or Launcher(self._limits)
                 result = job(launcher, f"{name}.{attempt}")
-            except LauncherDied as error:
+            except Lost as error:
                 if launcher is not None:
                     launcher.close()
                 launcher = None
