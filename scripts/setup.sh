@@ -2,7 +2,7 @@
 # Installs what the Makefile's targets need, and nothing twice.
 #
 #   scripts/setup.sh base       what `make demo` needs: Icarus Verilog, and VeriEval in .venv
-#   scripts/setup.sh dev        what `make test` and `make lint` need: also torch, the test tools, Verilator, Yosys
+#   scripts/setup.sh dev        what `make test` and `make lint` need: also torch and the test tools
 #   scripts/setup.sh packages   prints the Debian or Ubuntu packages of both, for: apt-get install $(scripts/setup.sh packages)
 #
 # As root it installs missing packages with apt-get; otherwise it names them and stops. PYTHON chooses the interpreter.
@@ -13,8 +13,8 @@ fail() { printf 'setup: %s\n' "$1" >&2; exit 2; }
 say() { printf 'setup: %s\n' "$1"; }
 
 # command:package, the command telling whether the package is needed
-base_tools="iverilog:iverilog bwrap:bubblewrap"
-dev_tools="verilator:verilator yosys:yosys g++:g++ make:make"
+base_tools="iverilog:iverilog"
+dev_tools="g++:g++ make:make"
 
 case ${1:-} in
     base) tools=$base_tools extras= ;;

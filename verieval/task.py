@@ -51,7 +51,6 @@ class Testbench:
         top: root module given to the compiler (``-s``); None lets the compiler find it.
         candidate_first: the candidate is compiled before the sources (VerilogEval v2) or after them (v1).
         compile_flags: the flags of the benchmark's own flow, without output, root and file names.
-        sim_flags: run-time flags of the benchmark's own flow.
         data_files: files that must lie in the work folder.
         separate_stderr: the official rule reads standard error apart from standard output.
     """

@@ -189,7 +189,7 @@ def test_hash_is_stable_and_depends_on_content_alone(name: str, data_dir: Path, 
         assert load(name).sha256 == first.sha256
         return
     folder = tmp_path / "a folder with spaces"
-    shutil.copytree(data_dir / first.name, folder)
+    shutil.copytree(data_dir / first.name, folder, ignore=shutil.ignore_patterns(".git"))
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     assert load(name, folder).sha256 == first.sha256

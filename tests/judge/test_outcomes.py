@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.judge.conftest import make_benchmark
+from verieval.judge.icarus import KEPT, cut
 from verieval.verdict import Verdict
 
 HEAD = "module inc(input [3:0] a, output [3:0] y);\n"
@@ -107,3 +109,23 @@ def test_runaways_end_within_their_limits(name: str, judge: Callable[..., Verdic
     verdict = judge(text, compile_cpu=3, simulate_cpu=2, memory_mib=512, output_mib=4)
     assert verdict.outcome in outcomes, verdict.detail
     assert sum(verdict.seconds.values()) < 10  # the compiler is several processes, each with the limit
+
+
+def test_words_of_a_candidate_decide_nothing(judge: Callable[..., Verdict]) -> None:
+    """A design may print what tools print when they die; it did not die."""
+    for words in ("out of memory", "std::bad_alloc", "TIMEOUT", "CPU time limit exceeded", "Killed", "syntax error"):
+        verdict = judge(f'{HEAD}{RIGHT_BODY}  initial $display("{words}");\nendmodule\n')
+        assert verdict.outcome == "passed", (words, verdict.detail)
+
+
+def test_a_long_log_keeps_its_head_and_tail() -> None:
+    text = "a" * KEPT + "b" * 100 + "c" * KEPT
+    assert cut(text) == "a" * KEPT + "\n[... 100 characters ...]\n" + "c" * KEPT
+    assert cut(text[: 2 * KEPT]) == text[: 2 * KEPT]
+
+
+def test_a_flood_is_upstreams_timeout(judge: Callable[..., Verdict]) -> None:
+    """Upstream waits for it until its limit ends the simulation; here the output limit does, much earlier."""
+    flood = f'{HEAD}{RIGHT_BODY}  initial forever $display("x");\nendmodule\n'
+    verdict = judge(flood, benchmark=make_benchmark(rule="verilog-eval"), output_mib=1)
+    assert (verdict.outcome, verdict.code) == ("resource", "T")

@@ -67,11 +67,11 @@ _RTLLM = Upstream(
     clone="https://github.com/hkust-zhiyao/RTLLM",
 )
 _VERIGEN = Upstream(
-    url="https://github.com/shailja-thakur/VGen",
-    licence="none stated",
-    folders=("verigen", "VGen"),
-    markers=("Benchmark", "prompts-and-testbenches"),
-    clone="https://github.com/shailja-thakur/VGen",
+    url="https://github.com/HPAI-BSC/TuRTLe",  # a corrected copy of shailja-thakur/VGen, in turtle/tasks/Vgen
+    licence="GPL-3.0",  # VGen's LICENCE
+    folders=("verigen", "TuRTLe", "VGen"),
+    markers=("Benchmark", "prompts-and-testbenches", "turtle/tasks/Vgen/Benchmark"),
+    clone="https://github.com/HPAI-BSC/TuRTLe",
 )
 
 _ADAPTERS = "verieval.benchmarks"

@@ -98,10 +98,11 @@ class Checkout:
     def commit(self, snapshots: dict[str, str]) -> str | None:
         """Upstream commit of what was read, or None where nothing tells.
 
-        A git checkout says it itself, with ``-dirty`` after it where tracked files differ from the commit. Otherwise
-        the files that were read are compared with published snapshots (``Checkout.sha256`` to commit).
+        Files that equal a published snapshot (``Checkout.sha256`` to commit) are named by that, so that the same data
+        has the same name however it came here. Otherwise a git checkout says it itself, with ``-dirty`` after it where
+        tracked files differ from the commit.
         """
-        return self._git_commit() or snapshots.get(self.sha256)
+        return snapshots.get(self.sha256) or self._git_commit()
 
     def _git_commit(self) -> str | None:
         # Only a checkout's own .git counts: a folder of data inside some other repository has that one's HEAD.

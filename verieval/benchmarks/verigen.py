@@ -1,8 +1,8 @@
 """VGen's 17 problems (shailja-thakur/VGen): a prompt in three levels of detail, an answer and a bench a folder.
 
 A task is a Verilog text that the candidate continues: comment, module header, some declarations. Of the three levels
-the middle one (``prompt2_*.v``) is used, as TuRTLe does, so that there are 17 tasks and not 51. The same files lie
-under ``Benchmark`` in TuRTLe's copy and under ``prompts-and-testbenches`` upstream.
+the middle one (``prompt2_*.v``) is used, as TuRTLe does, so that there are 17 tasks and not 51. The files measured are
+those of TuRTLe's corrected copy (``turtle/tasks/Vgen/Benchmark``); upstream has them under ``prompts-and-testbenches``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from verieval.benchmarks.structure import as_candidate, ports, root_module, targ
 from verieval.errors import VerievalError
 from verieval.task import Benchmark, SourceFile, Task, Testbench
 
-FOLDERS = ("Benchmark", "prompts-and-testbenches")
+FOLDERS = ("Benchmark", "prompts-and-testbenches", "turtle/tasks/Vgen/Benchmark")
 
 # The order of the paper's table of problems.
 LEVELS = ("basic", "intermediate", "advanced")
@@ -32,14 +32,14 @@ def load(root: Path, variant: str = "") -> Benchmark:
     """Read the benchmark.
 
     Args:
-        root: folder that holds ``Benchmark`` or ``prompts-and-testbenches``.
+        root: folder that holds one of :data:`FOLDERS`.
         variant: empty, there is only one.
 
     Raises:
         VerievalError: files are missing or malformed.
     """
-    checkout = Checkout(root)
     top = next(root / name for name in FOLDERS if (root / name).exists())
+    checkout = Checkout(top.parent)
     found = [(match, path) for path in top.iterdir() if (match := _FOLDER.fullmatch(path.name)) and match[1] in LEVELS]
     if not found:
         raise VerievalError(f"{top} holds no problem folder (basic1, …): clone the upstream repository again.")

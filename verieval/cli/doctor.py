@@ -27,21 +27,16 @@ class Finding:
 
 # Tools beside Icarus: executable, how to ask, what a missing one costs.
 _TOOLS = (
-    ("bwrap", "--version", "runs candidates in a sandbox of namespaces"),
-    ("verilator", "--version", "a second simulator for the project's own tasks"),
-    ("yosys", "-V", "synthesis and equivalence checks"),
+    ("bwrap", "--version", "not used by this version, which has no sandbox: judge untrusted models in a container"),
+    ("verilator", "--version", "not used by this version"),
+    ("yosys", "-V", "not used by this version"),
 )
 # Python packages by the part that needs them; none is imported here.
 _PACKAGES = (
     ("pyslang", True, "reads ports; required"),
-    ("cocotb", False, "cocotb test benches"),
-    ("pyverilog", False, "canonical forms of designs"),
-    ("torch", False, "the hf engine and the torch backend (extra torch)"),
-    ("transformers", False, "the hf engine and the torch backend (extra torch)"),
-    ("peft", False, "LoRA adapters (extra torch)"),
-    ("jax", False, "the JAX backend (extra jax)"),
-    ("vllm", False, "serving (extra vllm)"),
-    ("ray", False, "scoring on several machines (extra ray)"),
+    ("torch", False, "the hf engine (extra torch)"),
+    ("transformers", False, "the hf engine (extra torch)"),
+    ("peft", False, "LoRA adapters in the hf engine (extra torch)"),
 )
 
 
@@ -105,8 +100,8 @@ def _benchmarks() -> list[Finding]:
     for name in benchmarks.names():
         try:
             loaded = benchmarks.load(name)
-        except VerievalError as error:
-            findings.append(Finding(name, None, "no data", "", str(error)))
+        except VerievalError:
+            findings.append(Finding(name, None, "no data", "", f"'verieval bench show {name}' says what to clone"))
         else:
             tasks = f"{len(loaded.tasks)} tasks"
             findings.append(Finding(name, None, tasks, "", f"commit {loaded.commit or 'unknown'}"))

@@ -56,9 +56,10 @@ class Evidence:
 
     @property
     def out_of_memory(self) -> bool:
-        """The last tool that ran said so before it ended."""
-        text = self.output if self.simulate else self.compile_log
-        return bool(_OUT_OF_MEMORY.search(text))
+        """The last tool that ran said so, and died of it: the words alone could be the candidate's."""
+        last, text = (self.simulate, self.output) if self.simulate else (self.compile, self.compile_log)
+        failed = bool(last.signal) or last.returncode != 0
+        return failed and bool(_OUT_OF_MEMORY.search(text))
 
 
 def gather(
@@ -127,7 +128,8 @@ def _simulate(
         stdout=_read(folder / "stdout"),
         stderr=_read(folder / "stderr") if stderr else "",
         cpu=ran.cpu,
-        timed_out=ran.timed_out or ran.cpu > rule.seconds,
+        # Upstream would wait for an endless flood until its own limit.
+        timed_out=ran.timed_out or ran.too_much_output or ran.cpu > rule.seconds,
     )
     return Evidence(
         compiled,

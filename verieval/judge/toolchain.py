@@ -49,7 +49,7 @@ class Toolchain:
 
     def describe(self) -> dict[str, str]:
         """Manifest section ``toolchain``."""
-        return {"icarus": self.version, "icarus_release": self.release}
+        return {"icarus": self.version, "icarus_release": self.release, "icarus_sha256": self.binaries_sha256}
 
     def refuse(self, refused: dict[int, str], benchmark: str) -> None:
         """Raise where this version cannot judge ``benchmark``; ``refused`` maps major versions to the reason.
