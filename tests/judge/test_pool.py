@@ -6,6 +6,8 @@ import hashlib
 import os
 import shutil
 import signal
+import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -59,7 +61,7 @@ def test_a_killed_launcher_costs_nothing(toolchain: Toolchain, tmp_path: Path, m
     started = _record_launchers(monkeypatch)
     with pool_of(toolchain, tmp_path) as pool:
         future = pool.submit(Completion("inc", 0, SLOW))
-        _until(lambda: bool(started) and any(started[0].root.glob("*/stdout")))
+        _until(lambda: bool(started) and any(started[0].root.glob("[0-9]*/stdout")))
         os.kill(started[0]._process.pid, signal.SIGKILL)
         assert future.result(timeout=120).outcome == "passed"
     assert len(started) == 2
@@ -70,7 +72,8 @@ def test_a_killed_simulator_is_run_again(toolchain: Toolchain, tmp_path: Path, m
     started = _record_launchers(monkeypatch)
     with pool_of(toolchain, tmp_path) as pool:
         future = pool.submit(Completion("inc", 0, SLOW))
-        _until(lambda: bool(started) and _children(started[0]._process.pid, "vvp"))
+        _until(lambda: bool(started) and any(started[0].root.glob("[0-9]*/stdout")))
+        _until(lambda: bool(_children(started[0]._process.pid, "vvp")))
         os.kill(_children(started[0]._process.pid, "vvp")[0], signal.SIGKILL)
         assert future.result(timeout=120).outcome == "passed"
     assert len(started) == 2
@@ -85,7 +88,7 @@ def test_a_launcher_that_always_dies_is_a_harness_fault(
     def killer() -> None:
         while not stop.is_set():
             for launcher in started:
-                if launcher._process.poll() is None and any(launcher.root.glob("*/stdout")):
+                if launcher._process.poll() is None and any(launcher.root.glob("[0-9]*/stdout")):
                     launcher._process.kill()
             time.sleep(0.01)
 
@@ -122,6 +125,74 @@ def test_a_simulator_that_disappears_stops_the_run_with_a_sentence(toolchain: To
             future.result(timeout=60)
 
 
+def test_a_broken_installation_is_not_taken_for_broken_candidates(toolchain: Toolchain, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    broken = tmp_path / "iverilog"
+    broken.write_text("#!/bin/sh\necho no config file >&2\nexit 1\n")
+    broken.chmod(0o755)
+    with pool_of(replace(toolchain, iverilog=(str(broken),)), tmp_path) as pool:
+        future = pool.submit(Completion("inc", 0, RIGHT))
+        with pytest.raises(VerievalError, match=r"fails on a one-line module.*no config file"):
+            future.result(timeout=60)
+
+
+@pytest.mark.parametrize("memory_mib", [1, 6, 9])
+def test_limits_too_small_for_any_simulation_are_told(memory_mib: int, toolchain: Toolchain, tmp_path: Path) -> None:
+    with pool_of(toolchain, tmp_path, limits=Limits(memory_mib=memory_mib)) as pool:
+        future = pool.submit(Completion("inc", 0, RIGHT))
+        with pytest.raises(VerievalError, match="the limits are too small|Cannot allocate memory"):
+            future.result(timeout=60)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.parametrize("kib", [32, 64, 96, 128, 2048])
+def test_a_full_work_folder_fails_no_candidate(
+    kib: int, toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool that cannot write its output looks like one that was given nonsense."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("this machine mounts no tmpfs")
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    try:
+        with pool_of(toolchain, tmp_path / "cache", limits=Limits(output_mib=1)) as pool:
+            future = pool.submit(Completion("inc", 0, RIGHT))
+            if kib >= 2048:
+                assert future.result(timeout=60).outcome == "passed"
+            else:
+                with pytest.raises(VerievalError, match="work folder"):
+                    future.result(timeout=60)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_fills_later_stops_the_run(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from verieval.judge import icarus
+
+    class Full:
+        f_bavail, f_frsize = 0, 4096
+
+    with pool_of(toolchain, tmp_path) as pool:
+        assert pool.submit(Completion("inc", 0, RIGHT)).result().outcome == "passed"
+        monkeypatch.setattr(icarus.os, "statvfs", lambda _: Full)
+        future = pool.submit(Completion("inc", 1, "module inc(;"))
+        with pytest.raises(VerievalError, match=r"cannot use the work folder .*No space left on device"):
+            future.result(timeout=60)
+
+
+def test_what_the_machine_did_to_a_reference_is_not_kept(toolchain: Toolchain, tmp_path: Path) -> None:
+    benchmark = make_benchmark(reference=RIGHT.replace("endmodule", "  initial while (1) ;\nendmodule"))
+    limits = Limits(simulate_cpu=1)
+    for _ in range(2):
+        with JudgePool(benchmark, toolchain, limits, cache=tmp_path) as pool:
+            assert pool.reference(benchmark.tasks[0]).result().outcome == "timeout"
+            assert len(pool._workers._threads) == 1  # it ran: nothing was recalled
+
+
 def test_leaving_by_an_exception_kills_what_runs(toolchain: Toolchain, tmp_path: Path) -> None:
     endless = RIGHT.replace("endmodule", "  initial while (1) ;\nendmodule")
 
@@ -151,9 +222,10 @@ def test_a_version_that_cannot_compile_the_benchmark_is_refused(toolchain: Toolc
 
 
 @pytest.mark.parametrize("field", ["compile_cpu", "simulate_cpu", "memory_mib", "output_mib", "wall_factor"])
-def test_limits_must_be_positive(field: str) -> None:
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), 1e300, 10**30])
+def test_limits_are_within_reason(field: str, value: float) -> None:
     with pytest.raises(VerievalError, match=field):
-        Limits.from_options(**{field: 0})
+        Limits.from_options(**{field: value})
 
 
 def test_upstreams_shorter_limit_holds(toolchain: Toolchain, tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ def test_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_something_else(tmp_path: Path) -> None:
+    fake(tmp_path / "bin", "Icarus Verilog version banana")
+    with pytest.raises(VerievalError, match="is not Icarus Verilog"):
+        find_toolchain(tmp_path)
     fake(tmp_path / "bin", "a compiler of another kind")
     with pytest.raises(VerievalError, match="is not Icarus Verilog"):
         find_toolchain(tmp_path)

@@ -6,6 +6,8 @@ alone, so that a verdict can be explained and tested without a simulator.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 import signal
@@ -13,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verieval.errors import VerievalError
+from verieval.judge.limits import MIB
 from verieval.judge.process import Launcher, Lost, ProcessResult
 from verieval.judge.rules import BenchReport, OfficialVerdict, Rule, Transcript
 from verieval.judge.toolchain import Toolchain
@@ -74,7 +77,10 @@ def gather(
     try:
         folder = launcher.folder(name)
         try:
-            return _gather(launcher, toolchain, bench, rule, source, module, folder)
+            evidence = _gather(launcher, toolchain, bench, rule, source, module, folder)
+            if not evidence.compiled or evidence.report is None or not evidence.report.verdicts:
+                _check_space(folder)
+            return evidence
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except (OSError, VerievalError) as error:
@@ -84,6 +90,45 @@ def gather(
             raise
         where = error.filename or launcher.root
         raise VerievalError(f"cannot use the work folder {where}: {error.strerror or error}") from error
+
+
+_PROBE = 'module probe; initial begin $display("%0d", 6 * 7); $finish; end endmodule\n'
+
+
+def probe(launcher: Launcher, toolchain: Toolchain) -> None:
+    """Compile and run a module that must work, so that a broken installation is not taken for broken candidates.
+
+    Raises:
+        VerievalError: it does not work, or not within the limits, or there is no room for what candidates may write.
+        Lost: a tool was killed from outside.
+    """
+    folder = launcher.folder("probe")
+    try:
+        _probe(launcher, toolchain, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _probe(launcher: Launcher, toolchain: Toolchain, folder: Path) -> None:
+    state = os.statvfs(folder)
+    free = state.f_bavail * state.f_frsize // MIB
+    if free < launcher.limits.output_mib:
+        raise VerievalError(
+            f"the work folder {launcher.root.parent} has {free} MiB left, and one candidate may write "
+            f"{launcher.limits.output_mib} MiB: free some space, or name another folder in TMPDIR"
+        )
+    (folder / CANDIDATE).write_text(_PROBE)
+    compiled, log = _compile(launcher, [*toolchain.iverilog, "-g2012", "-o", _COMPILED, CANDIDATE], folder, "log")
+    ran = None
+    if compiled.returncode == 0:
+        ran = launcher.run([*toolchain.vvp, "-n", _COMPILED], folder, cpu=launcher.limits.simulate_cpu)
+        log = _read(folder / "stdout")
+    if ran is None or not log.startswith("42\n"):
+        said = next(iter(log.strip().splitlines()), "it says nothing")
+        raise VerievalError(
+            f"Icarus Verilog at {toolchain.iverilog[0]} fails on a one-line module, so the installation is broken or "
+            f"the limits are too small: {said}"
+        )
 
 
 def _gather(
@@ -140,6 +185,17 @@ def _simulate(
         simulate=ran,
         output=cut(transcript.stderr + transcript.stdout),
     )
+
+
+def _check_space(folder: Path) -> None:
+    """A tool that could not write its output fails like a faulty design does, and no tool says so.
+
+    Raises:
+        OSError: the disk of the work folder is full.
+    """
+    state = os.statvfs(folder)
+    if state.f_bavail * state.f_frsize < MIB:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.parent))
 
 
 def _compile_alone(

@@ -8,6 +8,15 @@ from verieval.errors import VerievalError
 
 MIB = 1 << 20
 
+# What the kernel's own limits can hold with room to spare; nobody waits a day for one sample.
+_LARGEST = {
+    "compile_cpu": 86_400,
+    "simulate_cpu": 86_400,
+    "wall_factor": 1_000,
+    "memory_mib": 1 << 24,
+    "output_mib": 1 << 24,
+}
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -29,8 +38,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not value > 0:
-                raise VerievalError(f"the limit {name} must be positive, not {value}")
+            if not 0 < value <= _LARGEST[name]:
+                raise VerievalError(f"the limit {name} must be above 0 and at most {_LARGEST[name]}, not {value}")
 
     @classmethod
     def from_options(cls, **options: float | None) -> Limits:

@@ -19,9 +19,9 @@ from verieval.completion import Completion
 from verieval.extract import describe as describe_extraction
 from verieval.extract import extract
 from verieval.judge.classify import Finding, classify
-from verieval.judge.icarus import Evidence, gather
+from verieval.judge.icarus import Evidence, gather, probe
 from verieval.judge.limits import Limits
-from verieval.judge.process import Lost
+from verieval.judge.process import Launcher, Lost
 from verieval.judge.reference import ReferenceCache, ReferenceRun
 from verieval.judge.rules import RULES, OfficialVerdict
 from verieval.judge.toolchain import Toolchain
@@ -78,6 +78,8 @@ class JudgePool:
         self.limits = replace(limits, simulate_cpu=min(limits.simulate_cpu, self.rule.seconds))
         self._references = ReferenceCache(benchmark, toolchain, self.limits, cache, recall=recall)
         self._workers = Workers(jobs, self.limits)
+        self._proving = threading.Lock()
+        self._proved = False
         self._lock = threading.Lock()
         self._evidence: dict[tuple[str, str], tuple[str, Future[Evidence]]] = {}
         self._reference_runs: dict[str, Future[ReferenceRun]] = {}
@@ -224,11 +226,19 @@ class JudgePool:
         _then(shared, settle, own)
         return own
 
+    def _prove(self, launcher: Launcher) -> None:
+        """Before the first candidate: does the toolchain work at all? Otherwise no failure could be believed."""
+        with self._proving:
+            if not self._proved:
+                probe(launcher, self.toolchain)
+                self._proved = True
+
     def _gather(self, task: Task, source: str, priority: float) -> Future[Evidence]:
-        return self._workers.submit(
-            lambda launcher, name: gather(launcher, self.toolchain, task.oracle, self.rule, source, task.module, name),
-            priority,
-        )
+        def job(launcher: Launcher, name: str) -> Evidence:
+            self._prove(launcher)
+            return gather(launcher, self.toolchain, task.oracle, self.rule, source, task.module, name)
+
+        return self._workers.submit(job, priority)
 
 
 def _then(

@@ -58,13 +58,17 @@ class Launcher:
             self.root = Path(tempfile.mkdtemp(prefix=_PREFIX))
         except OSError as error:
             raise VerievalError(f"cannot make a work folder in {tempfile.gettempdir()}: {error.strerror}") from error
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_LAUNCHER), str(self.root)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # an interrupt at the terminal must not reach the tools
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_LAUNCHER), str(self.root)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # an interrupt at the terminal must not reach the tools
+            )
+        except OSError:
+            self.root.rmdir()
+            raise
 
     def run(
         self, argv: list[str], cwd: Path, *, cpu: float, stdout: str = "stdout", stderr: str | None = None

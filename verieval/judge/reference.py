@@ -18,6 +18,11 @@ from verieval.judge.toolchain import Toolchain
 from verieval.task import Benchmark, Task, hash_json
 from verieval.verdict import Outcome
 
+# Outcomes that say something of the reference. The others may be the machine's doing that day, so they are not kept.
+_LASTING: frozenset[Outcome] = frozenset(
+    {"passed", "mismatch", "syntax", "elaboration", "interface", "not_self_contained", "bench_compile", "tampered"}
+)
+
 # Raised whenever judging changes in a way that could change a record.
 JUDGE_VERSION = 1
 
@@ -63,9 +68,11 @@ class ReferenceCache:
             return self._known.get(task.sha256)
 
     def put(self, task: Task, run: ReferenceRun) -> None:
-        """Add a record; it is on disk after :meth:`save`."""
+        """Add a record; it is on disk after :meth:`save`, if it is one that lasts."""
         with self._lock:
-            self._known[task.sha256] = self._new[task.sha256] = run
+            self._known[task.sha256] = run
+            if run.outcome in _LASTING:
+                self._new[task.sha256] = run
 
     def save(self) -> None:
         """Write what is new, beside what another process may have written meanwhile."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from verieval.errors import VerievalError
 
 OLDEST = 11
-_VERSION = re.compile(r"Icarus Verilog (?:runtime )?version (\S+)(?: \(([^)]*)\))?")
+_VERSION = re.compile(r"Icarus Verilog (?:runtime )?version (\d+(?:\.\d+)*)\S*(?: \(([^)]*)\))?")
 
 # What a reader should know about a major version.
 VERSION_NOTES = {
