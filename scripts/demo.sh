@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Scores two recorded models on the project's own tasks and compares them; repeated, it goes on where it stopped.
+# Scores two sets of answers, all that they hold, on the project's own tasks and compares them; repeated, it goes on where
+# it stopped.
 # Needs `verieval` on PATH (`make demo` sees to it) and Icarus Verilog.  OUT=DIR chooses where the two run folders go.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

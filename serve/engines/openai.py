@@ -213,7 +213,7 @@ class OpenAIEngine:
                 return _completion(request, self._post(request, body))
             except _PassingError as error:
                 if number == tries:
-                    raise self._failure(request, f"{error} ({number} tries)") from error
+                    raise self._failure(request, f"{error} ({tries} {'try' if tries == 1 else 'tries'})") from error
                 if left.wait(self._pause(number, error.pause)):
                     raise self._failure(request, f"{error} (ended early)") from error
         raise AssertionError("the loop returns or raises")

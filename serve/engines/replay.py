@@ -18,7 +18,7 @@ OPTIONS = ("benchmark",)
 def open_engine(model: str, *, benchmark: Benchmark | None = None) -> ReplayEngine:
     """Open ``replay:FILE``, a file or folder in any format of :mod:`verieval.run.readers`.
 
-    Tasks that ``benchmark`` does not have are left out, and named in :meth:`ReplayEngine.describe`.
+    Tasks that ``benchmark`` does not have are left out, and named in the reading's ``skipped``.
 
     Raises:
         VerievalError: the file cannot be read as completions of the benchmark.
@@ -33,7 +33,7 @@ class ReplayEngine:
     """Answers each request with the stored completion of that task and sample.
 
     Attributes:
-        extraction: the extraction mode that fits the file's format.
+        reading: what the file holds, and what is known of how it was made.
     """
 
     name = "replay"
@@ -41,19 +41,17 @@ class ReplayEngine:
     raw = False
 
     def __init__(self, model: str, reading: Reading) -> None:
-        self.extraction = reading.extraction
+        self.reading = reading
         self._model = model
-        self._reading = reading
         self._completions = {(row.task_id, row.sample): row for row in reading.completions}
 
     def describe(self) -> dict[str, Any]:
-        """Manifest sections; the model's hash is that of the file's content."""
-        reading = self._reading
-        engine: dict[str, Any] = {"name": self.name, "version": verieval.__version__, "format": reading.format}
-        if reading.skipped:
-            engine["skipped_tasks"] = list(reading.skipped)
-        source = {"source": self._model, "sha256": reading.sha256, "adapter": None, "training": None}
-        return {"engine": engine, "model": source}
+        """Manifest sections: those of a run that is replayed, else the file as its own model, by its content's hash."""
+        reading = self.reading
+        if reading.manifest is not None:
+            return {section: reading.origin[section] for section in ("engine", "model")}
+        model = {"source": self._model, "sha256": reading.sha256, "adapter": None, "training": None}
+        return {"engine": {"name": self.name, "version": verieval.__version__}, "model": model}
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Completion]:
         """Yield the stored completions in the order of the requests; one that is not stored is left out.

@@ -100,6 +100,25 @@ def test_the_completion_script_is_valid_bash(tmp_path: Path) -> None:
     assert subprocess.run(["bash", "-n", str(tmp_path / "c")]).returncode == 0
 
 
+def test_options_of_a_fixed_choice_are_the_engine_s_own() -> None:
+    from serve.engines.openai import ENDPOINTS
+    from verieval.cli.run import command
+
+    (endpoint,) = (option.type for option in command.params if option.name == "endpoint")
+    assert isinstance(endpoint, click.Choice)
+    assert list(endpoint.choices) == list(ENDPOINTS)
+
+
+def test_the_judge_s_own_limits_are_the_ones_in_the_help() -> None:
+    from verieval.judge import Limits
+
+    words = " ".join(verieval("run", "--help").stdout.split())
+    assert Limits().compile_cpu == Limits().simulate_cpu == 30
+    assert (
+        "in whole seconds (default: 30). Where the benchmark's own rule ends a simulation sooner, that holds" in words
+    )
+
+
 def call(*words: str) -> int:
     with pytest.raises(SystemExit) as caught:
         main(list(words))
@@ -120,25 +139,38 @@ BAD = [
     (["run", "--model", "replay:missing.jsonl"], "does not exist"),
     (["run", "--model", "replay:f.jsonl", "--benchmark", "nonsense"], "There is no benchmark 'nonsense'"),
     (["run", "--model", "replay:f.jsonl", "--benchmark", "rtllm", "--data", "dir"], "clone"),
-    (["run", "--model", "replay:f.jsonl", "--protocol", "nonsense"], "there is no protocol 'nonsense'"),
-    (["run", "--model", "replay:f.jsonl", "--prompt", "missing.j2"], "cannot read the prompt file"),
-    (["run", "--model", "replay:f.jsonl", "--prompt", "bad.j2"], "line 2"),
+    (["run", "--model", "openai:m@http://localhost:9", "--protocol", "nonsense"], "there is no protocol 'nonsense'"),
+    (["run", "--model", "openai:m@http://localhost:9", "--prompt", "missing.j2"], "cannot read the prompt file"),
+    (["run", "--model", "openai:m@http://localhost:9", "--prompt", "bad.j2"], "line 2"),
     (["run", "--model", "replay:f.jsonl", "--tasks", "nothing*"], "matches 'nothing*'"),
     (["run", "--model", "replay:f.jsonl", "--tasks", ""], "--tasks is empty"),
     (["run", "--model", "replay:f.jsonl", "--limit", "0"], "'--limit': 0 is not in the range"),
-    (["run", "--model", "replay:f.jsonl", "-n", "0"], "n must be at least 1"),
+    (["run", "--model", "replay:f.jsonl", "-n", "0"], "'-n': 0 is not in the range"),
     (["run", "--model", "replay:f.jsonl", "-n", "many"], "'many' is not a valid integer"),
-    (["run", "--model", "replay:f.jsonl", "--temperature", "-1"], "temperature must be"),
-    (["run", "--model", "replay:f.jsonl", "--temperature", "nan"], "temperature must be"),
-    (["run", "--model", "replay:f.jsonl", "--top-p", "1.5"], "top-p must be"),
-    (["run", "--model", "replay:f.jsonl", "--seed", "-3"], "seed must be"),
+    (["run", "--model", "openai:m@http://localhost:9", "--temperature", "-1"], "temperature must be"),
+    (["run", "--model", "openai:m@http://localhost:9", "--temperature", "nan"], "temperature must be"),
+    (["run", "--model", "openai:m@http://localhost:9", "--top-p", "1.5"], "top-p must be"),
+    (["run", "--model", "openai:m@http://localhost:9", "--seed", "-3"], "seed must be"),
     (["run", "--model", "replay:f.jsonl", "--jobs", "0"], "'--jobs': 0 is not in the range"),
     (["run", "--model", "replay:f.jsonl", "--executor", "ray"], "'ray' is not 'local'"),
     (["run", "--model", "replay:f.jsonl", "--engine", "warp"], "there is no engine 'warp'"),
     (["run", "--model", "replay:f.jsonl", "--dtype", "bf16"], "does not apply to the replay engine"),
+    (
+        ["run", "--model", "replay:f.jsonl", "--protocol", "default"],
+        "protocol does not apply to completions that exist",
+    ),
+    (["run", "--model", "replay:f.jsonl", "--prompt", "bad.j2"], "prompt does not apply to completions that exist"),
+    (["run", "--model", "replay:f.jsonl", "--temperature", "0"], "temperature does not apply to completions"),
+    (["run", "--model", "replay:f.jsonl", "--top-p", "1"], "top-p does not apply to completions that exist"),
+    (["run", "--model", "replay:f.jsonl", "--top-k", "0"], "top-k does not apply to completions that exist"),
+    (["run", "--model", "replay:f.jsonl", "--max-tokens", "9"], "max-tokens does not apply to completions that exist"),
+    (["run", "--model", "f.jsonl", "--engine", "replay", "--seed", "0"], "seed does not apply to completions"),
+    (["run", "--model", "replay:f.jsonl", "--tasks", "sat_addsub"], "no completion of the chosen tasks"),
+    (["run", "--model", "openai:m@http://localhost:9", "--endpoint", "auto"], "'auto' is not one of 'chat'"),
     (["run", "--model", "replay:f.jsonl", "--icarus", "dir"], "no Icarus Verilog in dir"),
-    (["run", "--model", "replay:f.jsonl", "--cpu-limit", "0"], "must be positive"),
-    (["run", "--model", "replay:f.jsonl", "--cpu-limit", "nan"], "must be positive"),
+    (["run", "--model", "replay:f.jsonl", "--cpu-limit", "0"], "'--cpu-limit': 0 is not in the range"),
+    (["run", "--model", "replay:f.jsonl", "--cpu-limit", "0.5"], "'0.5' is not a valid integer"),
+    (["run", "--model", "replay:f.jsonl", "--cpu-limit", "nan"], "'nan' is not a valid integer"),
     (["run", "--model", "replay:f.jsonl", "--ks", "1,zero"], "not a list of positive numbers"),
     (["run", "--model", "replay:f.jsonl", "--criterion", "lenient"], "'lenient' is not one of"),
     (["run", "--model", "replay:f.jsonl", "--out", "f.jsonl"], "a file is in the way"),
@@ -159,6 +191,7 @@ BAD = [
     (["report", "f.jsonl"], "is a file, not a run folder"),
     (["report", "missing"], "not a run folder"),
     (["compare", "dir", "dir"], "not a run folder"),
+    (["compare", "dir", "dir", "--ks", "0"], "'0' is not a list of positive numbers"),
     (["completion", "powershell"], "'powershell' is not one of"),
     (["bench", "show", "verieval", "no_such_task"], "has no task 'no_such_task'"),
 ]

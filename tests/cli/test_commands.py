@@ -87,15 +87,15 @@ def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
 
 
 def test_run_resume_and_refusal(call: Callable[..., Any], replay: Path, tmp_path: Path) -> None:
-    words = ("run", "--model", f"replay:{replay}", "-n", N, "--limit", TASKS)
+    words = ("run", "--model", f"replay:{replay}", "--limit", TASKS)
     status, said, error = call(*words)
     assert status == 0, error
-    out = tmp_path / "runs" / "model-a-verieval-default"  # the same options lead to the same folder
+    out = tmp_path / "runs" / "model-a-verieval"  # the same options lead to the same folder
     run = read_run(out)
     check(run)
     assert list(run.completions) == completions()
     assert "strict     1  0.6667" in said
-    assert f"judged {TASKS * N}/{TASKS * N}" in error
+    assert error == f"judged {TASKS * N}/{TASKS * N}, pass@1 0.667 (strict)\n"  # nothing was generated
 
     report = json.loads((out / "report.json").read_text())
     strict = report["criteria"]["strict"]
@@ -107,34 +107,107 @@ def test_run_resume_and_refusal(call: Callable[..., Any], replay: Path, tmp_path
     assert call(*words)[0] == 0
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before  # nothing to do, nothing done
 
-    status, said, error = call(*words, "--temperature", "0.5", "--max-tokens", "99")
+    status, said, error = call(*words, "-n", N + 1, "--memory-limit", "999")
     assert (status, said) == (2, "")
-    assert "sampling.temperature was 0.0 and is now 0.5; sampling.max_tokens was 2048 and is now 99" in error
+    assert "sampling.n was 3 and is now 4; limits.memory_mib was 2048 and is now 999" in error
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_the_headline_may_change_from_session_to_session(call: Callable[..., Any], replay: Path) -> None:
+    words = ("run", "--model", f"replay:{replay}", "--limit", "1", "--quiet", "--json", "--out", "r")
+
+    def headline(*words: str) -> str:
+        status, said, error = call(*words)
+        assert status == 0, error
+        return str(json.loads(said)["headline"])
+
+    assert headline(*words, "--criterion", "official") == "official"
+    assert headline(*words, "--criterion", "strict") == "strict"
+    assert headline(*words) == "official"  # what the run was started with
+    assert headline("report", "r", "--json") == "official"
+    assert headline("report", "r", "--json", "--criterion", "strict") == "strict"
+    assert json.loads(Path("r/report.json").read_text())["headline"] == "strict"
+
+
+def test_samples_that_are_not_asked_for_are_said(call: Callable[..., Any], replay: Path, tmp_path: Path) -> None:
+    status, _, error = call("run", "--model", f"replay:{replay}", "-n", "2", "--limit", TASKS, "--out", "r")
+    assert status == 0
+    assert f"note: -n 2 leaves {TASKS} of {TASKS * N} completions unused" in error
+    assert f"judged {TASKS * 2}/{TASKS * 2}, pass@1 1.000" in error
+    assert read_run(tmp_path / "r").n == 2
+
+
+def test_two_replays_are_compared_without_a_cause(call: Callable[..., Any], replay: Path, tmp_path: Path) -> None:
+    """What made completions from elsewhere is not known, so nothing that is known can be the single cause."""
+    (tmp_path / "b.jsonl").write_bytes(b"".join(replay.read_bytes().splitlines(keepends=True)[:-1]))
+    words = ("run", "--limit", TASKS, "--quiet")
+    assert call(*words, "--model", f"replay:{replay}", "--out", "a")[0] == 0
+    assert call(*words, "--model", "replay:b.jsonl", "-n", N, "--out", "b")[0] == 0
+    status, said, _ = call("compare", "a", "b", "--json", "--ks", "1,3")
+    assert status == 0
+    comparison = json.loads(said)
+    assert [row["k"] for row in comparison["rows"]] == [1, 3]
+    assert (comparison["causes"], comparison["unrecorded"]) == (["model"], ["A", "B"])
+    assert (
+        "no cause can be named, because it is not recorded how the completions of A and B were made "
+        "(of what is recorded, only model differs)"
+    ) in comparison["conclusion"]
 
 
 def test_the_manifest_explains_the_run(call: Callable[..., Any], replay: Path, tmp_path: Path) -> None:
     import hashlib
-    from dataclasses import asdict
 
-    from verieval.completion import Sampling
     from verieval.judge import find_toolchain
-    from verieval.protocol import preset_prompt
 
-    assert call("run", "--model", f"replay:{replay}", "--limit", "2", "--out", "r", "--seed", "7", "--quiet")[0] == 0
+    assert call("run", "--model", f"replay:{replay}", "--limit", "2", "--out", "r", "--quiet")[0] == 0
     manifest = read_run(tmp_path / "r").manifest
     whole = benchmarks.load("verieval")
     assert manifest["benchmark"]["sha256"] == whole.sha256
     assert manifest["benchmark"]["tasks"] == [task.id for task in whole.tasks[:2]]
     assert manifest["model"]["sha256"] == hashlib.sha256(replay.read_bytes()).hexdigest()
-    assert manifest["sampling"] == asdict(Sampling(max_tokens=2048, seed=7))
-    assert manifest["prompt"]["sha256"] == preset_prompt("default").sha256
+    # Nothing was sampled and nothing was prompted.
+    assert manifest["sampling"] == {"n": N}
+    assert manifest["prompt"] == {"template": None, "sha256": None}
+    assert manifest["source"] == {"path": str(replay), "format": "verieval", "sha256": manifest["model"]["sha256"]}
     assert manifest["toolchain"]["icarus"] == find_toolchain().version
     assert manifest["limits"]["simulate_cpu"] == 30.0
     assert set(manifest) == {
         *("schema", "command", "benchmark", "model", "prompt", "sampling", "extraction", "engine", "toolchain"),
-        *("criterion", "limits", "verieval", "machine", "started"),
+        *("criterion", "limits", "verieval", "machine", "started", "source"),
     }
+
+
+def test_a_replayed_run_keeps_what_made_it(call: Callable[..., Any], replay: Path, tmp_path: Path) -> None:
+    assert call("run", "--model", f"replay:{replay}", "--limit", "2", "--out", "r", "--quiet")[0] == 0
+    path = tmp_path / "r" / "manifest.json"
+    made = {
+        "model": {"source": "ckpt", "sha256": "m"},
+        "prompt": {"template": "mine.j2", "sha256": "p"},
+        "sampling": {"n": N, "temperature": 0.7},
+        "engine": {"name": "hf", "version": "5"},
+    }
+    path.write_text(json.dumps(json.loads(path.read_text()) | made))
+    assert call("run", "--model", "replay:r", "--limit", "2", "--out", "again", "--quiet")[0] == 0
+    manifest = read_run(tmp_path / "again").manifest
+    assert {section: manifest[section] for section in made} == made
+    assert manifest["source"]["format"] == "run"
+
+
+def test_protocol_and_prompt_of_a_model_that_is_asked(call: Callable[..., Any], tmp_path: Path) -> None:
+    """The record is made before the first request, so that a server that is not there does for this."""
+    from dataclasses import asdict
+
+    from verieval.completion import Sampling
+    from verieval.protocol import preset_prompt
+
+    words = ("--limit", "1", "--retries", "0", "--seed", "7", "--out", "r", "--quiet")
+    status, _, error = call("run", "--model", "openai:m@http://127.0.0.1:9/v1", *words)
+    assert status == 2
+    assert "(1 try)" in error
+    manifest = read_run(tmp_path / "r").manifest
+    assert manifest["sampling"] == asdict(Sampling(max_tokens=2048, seed=7))
+    assert manifest["prompt"] == {"template": "default", "sha256": preset_prompt("default").sha256, "raw": False}
+    assert "source" not in manifest
 
 
 def test_missing_completions_count_as_failed(call: Callable[..., Any], replay: Path) -> None:
@@ -150,7 +223,9 @@ def test_missing_completions_count_as_failed(call: Callable[..., Any], replay: P
     assert list(report["missing"].values()) == [2] * TASKS + [5]
 
 
-def test_killed_by_sigkill_and_resumed_is_undisturbed(call: Callable[..., Any], replay: Path, tmp_path: Path) -> None:
+def test_killed_while_judging_and_resumed_is_undisturbed(
+    call: Callable[..., Any], replay: Path, tmp_path: Path
+) -> None:
     words = ("run", "--model", f"replay:{replay}", "-n", N, "--limit", TASKS, "--jobs", "1", "--quiet", "--out")
     assert call(*words, "whole")[0] == 0
     verdicts = tmp_path / "killed" / "verdicts.jsonl"

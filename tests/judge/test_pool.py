@@ -141,7 +141,7 @@ def test_a_broken_installation_is_not_taken_for_broken_candidates(toolchain: Too
 def test_limits_too_small_for_any_simulation_are_told(memory_mib: int, toolchain: Toolchain, tmp_path: Path) -> None:
     with pool_of(toolchain, tmp_path, limits=Limits(memory_mib=memory_mib)) as pool:
         future = pool.submit(Completion("inc", 0, RIGHT))
-        with pytest.raises(VerievalError, match="the limits are too small|Cannot allocate memory"):
+        with pytest.raises(VerievalError, match=r"the limits are too small|Cannot allocate memory"):
             future.result(timeout=60)
 
 

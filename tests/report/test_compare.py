@@ -20,7 +20,7 @@ from verieval.cli.compare import command
 from verieval.errors import VerievalError
 from verieval.report.compare import Comparison, compare_runs
 from verieval.report.compare_view import sections
-from verieval.report.manifest_diff import causes, manifest_differences
+from verieval.report.manifest_diff import causes, manifest_differences, unrecorded
 from verieval.report.terminal import plain
 from verieval.run.store import read_run
 
@@ -35,7 +35,7 @@ MANIFEST: dict[str, Any] = {
     "sampling": {"n": 5, "temperature": 0.8, "top_p": 0.95, "max_tokens": 1024, "seed": 0},
     "extraction": {"version": 1, "mode": "auto"},
     "engine": {"name": "hf", "version": "5.17", "dtype": "bfloat16"},
-    "toolchain": {"icarus": "12.0", "icarus_release": "stable"},
+    "toolchain": {"icarus": "12.0", "icarus_release": "stable", "icarus_sha256": "i0"},
     "criterion": {"headline": "strict", "toy": 1},
     "limits": {"cpu_seconds": 30},
     "verieval": "0.1.0",
@@ -105,7 +105,11 @@ def rates(tasks: int, c: int, n: int = 5) -> dict[str, list[bool]]:
         ({"benchmark.commit": "c1"}, ()),
         ({"engine.name": "openai", "engine.version": "1", "engine.url": "u"}, ("engine",)),
         ({"engine.dtype": "float32", "engine.version": "5.18"}, ("engine.dtype", "engine")),
-        ({"toolchain.icarus": "11.0", "toolchain.icarus_release": "s"}, ("toolchain.icarus",)),
+        (
+            {"toolchain.icarus": "11.0", "toolchain.icarus_release": "s", "toolchain.icarus_sha256": "i1"},
+            ("toolchain",),
+        ),
+        ({"toolchain.icarus_sha256": "i1", "toolchain.yosys": "0.9"}, ("toolchain",)),  # another build, another tool
         ({"model.sha256": "m1", "model.chat.sha256": "c1"}, ("model", "model.chat")),
         ({"sampling.seed": 1, "sampling.top_p": 1.0}, ("sampling.top_p", "sampling.seed")),
         ({"limits.cpu_seconds": 60, "verieval": "0.2.0"}, ("limits.cpu_seconds", "verieval")),
@@ -127,6 +131,22 @@ def _get(data: Any, field: str) -> Any:
     for name in field.split("."):
         data = data.get(name) if isinstance(data, dict) else None
     return data
+
+
+def elsewhere(sha256: str, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The changes that make the manifest one of completions from a file, of which nothing else is known."""
+    unknown = {"prompt": {"template": None, "sha256": None}, "sampling": {}, "engine": {"name": None}}
+    return {**unknown, "source": {"path": f"{sha256}.jsonl", "sha256": sha256}, **(changes or {})}
+
+
+def test_of_the_same_completions_only_what_came_after_can_be_a_cause() -> None:
+    a = manifest(elsewhere("s0", {"model.source": None, "model.sha256": None, "sampling.n": 5}))
+    b = manifest(elsewhere("s0", {"model.source": "replay:s0.jsonl", "model.sha256": "s0", "engine.name": "replay"}))
+    assert causes(manifest_differences(a, b)) == ("sampling.n",)
+    assert unrecorded(a, b) == ()
+    assert unrecorded(a, manifest(elsewhere("s1"))) == ("A", "B")
+    assert unrecorded(a, manifest()) == ("A",)
+    assert unrecorded(manifest(), manifest({"source.sha256": "s0"})) == ()  # a run that was scored again
 
 
 def test_a_differing_training_is_the_cause_of_differing_weights() -> None:
@@ -331,6 +351,32 @@ def test_a_shown_difference_without_a_recorded_cause(tmp_path: Path) -> None:
     assert "chance or something that the manifests do not hold" in sentence
 
 
+@pytest.mark.parametrize(
+    ("b", "words"),
+    [
+        (
+            elsewhere("s1"),
+            (
+                "no cause can be named, because it is not recorded how the completions of A and B were made "
+                "(of what is recorded, only source differs)."
+            ),
+        ),
+        (elsewhere("s0", {"limits.cpu_seconds": 60}), "the only recorded difference is limits.cpu_seconds."),
+        (elsewhere("s0"), "no recorded field can explain it, so it is chance or something that the manifests do not"),
+    ],
+)
+def test_completions_from_elsewhere_have_no_cause_unless_they_are_the_same(
+    tmp_path: Path, b: dict[str, Any], words: str
+) -> None:
+    result = compared(
+        write_run(tmp_path / "a", rates(20, 1), elsewhere("s0")), write_run(tmp_path / "b", rates(20, 3), b)
+    )
+    assert result.conclusion.startswith("B is better than A")
+    assert words in result.conclusion
+    noted = [note for note in result.notes if "made elsewhere; its manifest cannot show all of how" in note]
+    assert [note[0] for note in noted] == list(result.unrecorded)
+
+
 def test_no_shown_difference_says_what_could_have_been_seen(tmp_path: Path) -> None:
     """+-1 of 5 on alternating tasks: deviation 0.2 * sqrt(40 / 39), standard error over 40 tasks, times 2.8016."""
     a = rates(40, 2)
@@ -395,7 +441,7 @@ def test_command_prints_lines_and_json(pair: tuple[Path, Path]) -> None:
     text = runner.invoke(command, words)
     assert text.exit_code == 0
     assert text.output == plain(sections(compared(*pair))) + "\n"
-    data = json.loads(runner.invoke(command, [*words, "--json", "-k", "5", "-k", "1"]).output)
+    data = json.loads(runner.invoke(command, [*words, "--json", "-k", "5", "--ks", "1"]).output)
     assert [row["k"] for row in data["rows"]] == [1, 5]
     assert data["causes"] == ["model", "sampling.temperature"]
     assert data["rows"][0]["paired"]["difference"] == pytest.approx((19 * 0.4 - 0.2) / 20)

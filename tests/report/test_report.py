@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def manifest(icarus: str = "12.0") -> dict[str, Any]:
         "benchmark": {
             "name": "toy",
             "variant": "hard",
-            "commit": "c498220aaaaaaaa",
+            "commit": "c498220" + "a" * 33,
             "sha256": "ab" * 32,
             "tasks": ["a", "b", "c"],
             "errata": ERRATA,
@@ -141,6 +142,18 @@ def test_what_is_shown(report: Report) -> None:
     assert "a 1 pass fail T passed official: the log says TIMEOUT, whatever the counts say" in rows
 
 
+@pytest.mark.parametrize("commit", ["release/1.0.0", "c498220-dirty-and-long", "c498220"])
+def test_a_commit_that_is_no_whole_hash_is_shown_whole(report: Report, commit: str) -> None:
+    own = manifest()
+    own["benchmark"]["commit"] = commit
+    assert f"(commit {commit})," in plain(sections(report, own))
+
+
+def test_the_headline_is_the_manifest_s_or_what_is_asked() -> None:
+    assert build_report(RUN)["headline"] == "strict"
+    assert build_report(RUN, criterion="official") == {**build_report(RUN), "headline": "official"}
+
+
 def test_the_headline_comes_first(report: Report) -> None:
     text = plain(sections({**report, "headline": "official"}, RUN.manifest))
     assert text.index("official   ") < text.index("strict   ")
@@ -159,7 +172,33 @@ def test_plain_progress_says_where_it_stands() -> None:
             progress.completion(Completion(done.task_id, done.sample, ""))
             progress.verdict(done)
         progress.completion(Completion("b", 0, ""))
-    assert stream.getvalue() == "generated 3/6, judged 2/6, pass@1 0.500 (official), 0:00 left\n"
+    assert stream.getvalue() == "generated 3/6, judged 2/6, pass@1 0.500 (official)\n"
+
+
+def test_progress_of_judging_alone_shows_no_generating() -> None:
+    stream = io.StringIO()
+    with PlainProgress(6, "strict", stream, every=60, generating=False) as progress:
+        progress.verdict(VERDICTS[0])
+    assert stream.getvalue() == "judged 1/6, pass@1 1.000 (strict)\n"
+
+
+def test_time_left_is_shown_once_it_can_be_trusted() -> None:
+    progress = Progress(30, "strict")
+
+    def left(judged: int, seconds: float) -> float | None:
+        progress.judged, progress.session_judged = judged, judged - resumed
+        progress.started = time.monotonic() - seconds
+        return progress.seconds_left
+
+    resumed = 0
+    assert left(29, 19.5) is None  # too early
+    assert left(2, 300) is None  # too few: the slow ones are judged first
+    assert left(3, 30) == pytest.approx(27 * 10, rel=1e-3)
+    assert left(30, 300) is None  # nothing is left
+    resumed = 10  # of the 20 that were left then, a tenth is 2
+    assert left(11, 300) is None
+    assert left(12, 60) == pytest.approx(18 * 30, rel=1e-3)
+    assert "9:00 left" in progress.figures()
 
 
 def test_progress_fits_where_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:

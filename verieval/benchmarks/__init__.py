@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import fnmatch
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from verieval.benchmarks.source import Upstream, find_checkout
 from verieval.errors import VerievalError
 from verieval.task import Benchmark
 
-__all__ = ["Entry", "describe", "load", "load_errata", "names", "select"]
+__all__ = ["Entry", "describe", "load", "load_errata", "names", "restrict", "select"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,10 +165,15 @@ def select(benchmark: Benchmark, globs: str) -> Benchmark:
         chosen |= matched
     if not chosen:
         raise VerievalError("--tasks is empty: give task names or globs, separated by commas, or leave it out.")
+    return restrict(benchmark, chosen)
+
+
+def restrict(benchmark: Benchmark, ids: Container[str]) -> Benchmark:
+    """The tasks named by ``ids`` in the benchmark's order, with the errata that are about them."""
     return dataclasses.replace(
         benchmark,
-        tasks=tuple(task for task in benchmark.tasks if task.id in chosen),
-        errata=tuple(erratum for erratum in benchmark.errata if erratum.task in chosen),
+        tasks=tuple(task for task in benchmark.tasks if task.id in ids),
+        errata=tuple(erratum for erratum in benchmark.errata if erratum.task in ids),
     )
 
 

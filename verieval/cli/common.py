@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -17,30 +17,47 @@ from verieval.verdict import CRITERIA
 if TYPE_CHECKING:
     from verieval.completion import Completion
     from verieval.judge import JudgePool
-    from verieval.run.manifest import Manifest
     from verieval.run.store import RunStore
     from verieval.task import Benchmark
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+DEFAULT_CRITERION = "strict"
 MAX_JOBS = 1024
 MAX_K = 1_000_000
+MAX_SECONDS = 86_400
 
 
-def _parse_ks(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-    """``1,5,10`` as increasing positive integers."""
-    if value is None:
+def _parse_ks(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...] | None:
+    """``1,5,10``, at once or one by one, as increasing positive integers; None where none was given."""
+    if not values:
         return None
-    words = [word.strip() for word in value.split(",")]
+    text = ",".join(values)
+    words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdigit() and 0 < int(word) <= MAX_K for word in words):
-        raise click.BadParameter(f"{value!r} is not a list of positive numbers like 1,5,10", ctx, param)
+        raise click.BadParameter(f"{text!r} is not a list of positive numbers like 1,5,10", ctx, param)
     return tuple(sorted({int(word) for word in words}))
 
 
+def ks_option(*aliases: str) -> Callable[[F], F]:
+    """The option ``--ks``, under further names where a command has them."""
+    return click.option(
+        "--ks",
+        *aliases,
+        "ks",
+        multiple=True,
+        callback=_parse_ks,
+        metavar="K,K,...",
+        help="The k of pass@k, e.g. 1,5,10 (default: those that n supports).",
+    )
+
+
+def criterion_option(default: str) -> Callable[[F], F]:
+    """The option ``--criterion``; ``default`` are the words of its help."""
+    return click.option("--criterion", type=click.Choice(CRITERIA), help=f"Shown as the headline (default: {default}).")
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-ks_option = click.option(
-    "--ks", callback=_parse_ks, metavar="K,K,...", help="The k of pass@k, e.g. 1,5,10 (default: those that n supports)."
-)
 
 BENCHMARK_OPTIONS = (
     click.option(
@@ -60,18 +77,22 @@ JUDGING_OPTIONS = (
         metavar="DIR",
         help="Icarus installation (default: VERIEVAL_ICARUS, PATH).",
     ),
-    click.option("--cpu-limit", type=float, metavar="SECONDS", help="CPU time of each compilation and simulation."),
-    click.option("--memory-limit", type=click.IntRange(min=16), metavar="MIB", help="Memory of each of them."),
     click.option(
-        "--criterion", type=click.Choice(CRITERIA), default="strict", show_default=True, help="Shown as the headline."
+        "--cpu-limit",
+        type=click.IntRange(1, MAX_SECONDS),
+        metavar="SECONDS",
+        help="CPU time of each compilation and simulation, in whole seconds (default: 30). Where the benchmark's own "
+        "rule ends a simulation sooner, that holds.",
     ),
+    click.option("--memory-limit", type=click.IntRange(min=16), metavar="MIB", help="Memory of each of them."),
+    criterion_option(f"{DEFAULT_CRITERION}, or what the run was started with"),
     click.option(
         "--executor", type=click.Choice(["local"]), default="local", show_default=True, help="Where judging runs."
     ),
 )
 
 OUTPUT_OPTIONS = (
-    ks_option,
+    ks_option(),
     json_option,
     click.option("--quiet", is_flag=True, help="Show no progress."),
 )
@@ -94,16 +115,12 @@ def load_benchmark(name: str, data: Path | None, tasks: str | None, limit: int |
     Raises:
         VerievalError: unknown name, missing data, or no such task.
     """
-    import dataclasses
-
     from verieval import benchmarks
 
     whole = benchmarks.load(name, data)
     chosen = benchmarks.select(whole, tasks) if tasks is not None else whole
     if limit is not None:
-        kept = {task.id for task in chosen.tasks[:limit]}
-        errata = tuple(erratum for erratum in chosen.errata if erratum.task in kept)
-        chosen = dataclasses.replace(chosen, tasks=chosen.tasks[:limit], errata=errata)
+        chosen = benchmarks.restrict(chosen, {task.id for task in chosen.tasks[:limit]})
     return whole, chosen
 
 
@@ -115,8 +132,8 @@ def prepare_judge(benchmark: Benchmark, options: dict[str, Any]) -> Callable[[st
     """
     from verieval.judge import JudgePool, Limits, find_toolchain
 
-    cpu, memory = options["cpu_limit"], options["memory_limit"]
-    limits = Limits.from_options(compile_cpu=cpu, simulate_cpu=cpu, memory_mib=memory)
+    cpu = None if options["cpu_limit"] is None else float(options["cpu_limit"])
+    limits = Limits.from_options(compile_cpu=cpu, simulate_cpu=cpu, memory_mib=options["memory_limit"])
     toolchain = find_toolchain(options["icarus"])
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
     jobs = options["jobs"] or cores()
@@ -138,6 +155,11 @@ def describe_chosen(whole: Benchmark, chosen: Benchmark) -> dict[str, Any]:
     return section | {"errata": [asdict(erratum) for erratum in chosen.errata]}
 
 
+def describe_criterion(whole: Benchmark, options: dict[str, Any]) -> dict[str, Any]:
+    """Manifest section of the criterion: which one is shown first, and the rule behind ``official``."""
+    return {"headline": options["criterion"] or DEFAULT_CRITERION, "official": whole.rule}
+
+
 def command_line() -> list[str]:
     """The words of the present command, for the manifest."""
     return ["verieval", *sys.argv[1:]]
@@ -154,10 +176,18 @@ def judge_and_report(
     fresh: Callable[[RunStore], Iterable[Completion]],
     *,
     total: int,
-    criterion: str,
-    quiet: bool,
+    generating: bool,
+    options: dict[str, Any],
 ) -> None:
     """Run the pipeline in an open run folder, with a display.
+
+    Args:
+        store: the run folder.
+        judge: judges its completions.
+        fresh: completions that are generated, or replayed, into the folder.
+        total: number of completions that there will be.
+        generating: a model makes the completions, so their number is worth showing.
+        options: of the command: ``criterion`` and ``quiet``.
 
     Raises:
         VerievalError: generating or judging cannot go on.
@@ -165,22 +195,27 @@ def judge_and_report(
     from verieval.run.pipeline import run_pipeline
     from verieval.run.progress import open_progress
 
-    with open_progress(total, criterion, quiet=quiet) as progress:
+    criterion = options["criterion"] or store.manifest["criterion"]["headline"]
+    with open_progress(total, criterion, quiet=options["quiet"], generating=generating) as progress:
         progress.resume(store)
         run_pipeline(store, judge, progress, fresh(store))
 
 
-def finish(folder: Path, *, ks: Sequence[int] | None, as_json: bool) -> Manifest:
-    """Make the report of a run folder, write it and show it. Returns the run's manifest."""
+def finish(folder: Path, options: dict[str, Any]) -> None:
+    """Make the report of a run folder, write it and show it as ``options`` (ks, criterion, as_json) say.
+
+    Raises:
+        VerievalError: samples met a fault of the harness.
+    """
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
     from verieval.run.jsonl import dump_json
     from verieval.run.store import read_run
 
     run = read_run(folder)
-    report = build_report(run, ks=ks)
+    report = build_report(run, ks=options["ks"], criterion=options["criterion"])
     write_report(folder, report)
-    if as_json:
+    if options["as_json"]:
         click.echo(dump_json({"run": str(folder), **report}), nl=False)
     else:
         show(sections(report, run.manifest))
@@ -190,7 +225,6 @@ def finish(folder: Path, *, ks: Sequence[int] | None, as_json: bool) -> Manifest
         click.echo(f"verieval: note: {missing} samples have no completion and count as failed", err=True)
     if faults:
         raise VerievalError(f"{faults} samples met a fault of the harness; run the same command again to judge them")
-    return run.manifest
 
 
 def stopped(folder: Path, signum: int) -> NoReturn:

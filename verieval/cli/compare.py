@@ -6,17 +6,19 @@ from pathlib import Path
 
 import click
 
-from verieval.verdict import CRITERIA
+from verieval.cli.common import criterion_option, json_option, ks_option
 
 
 @click.command("compare")
 @click.argument("run_a", type=click.Path(path_type=Path))
 @click.argument("run_b", type=click.Path(path_type=Path))
-@click.option("-k", "ks", type=click.IntRange(min=1), multiple=True, help="Give once for each k; default 1, 5, 10, ….")
-@click.option("--criterion", type=click.Choice(CRITERIA), help="Default: the headline of both runs.")
+@ks_option("-k")
+@criterion_option("that of both runs, strict where they differ")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(run_a: Path, run_b: Path, ks: tuple[int, ...], criterion: str | None, seed: int, as_json: bool) -> None:
+@json_option
+def command(
+    run_a: Path, run_b: Path, ks: tuple[int, ...] | None, criterion: str | None, seed: int, as_json: bool
+) -> None:
     """Compare two runs: what differs, then which is better.
 
     Differences are B - A, paired over the tasks that both runs hold.
@@ -28,7 +30,7 @@ def command(run_a: Path, run_b: Path, ks: tuple[int, ...], criterion: str | None
     from verieval.report.terminal import show
     from verieval.run.store import read_run
 
-    comparison = compare_runs(read_run(run_a), read_run(run_b), criterion=criterion, ks=ks, seed=seed)
+    comparison = compare_runs(read_run(run_a), read_run(run_b), criterion=criterion, ks=ks or (), seed=seed)
     if as_json:
         click.echo(json.dumps(comparison.to_json(), indent=2))
     else:

@@ -6,16 +6,19 @@ from pathlib import Path
 
 import click
 
-from verieval.cli.common import json_option, ks_option
+from verieval.cli.common import criterion_option, json_option, ks_option
 
 
 @click.command("report")
 @click.argument("run", type=click.Path(path_type=Path))
-@ks_option
+@ks_option()
+@criterion_option("the run's own")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap.")
 @click.option("--differences", is_flag=True, help="List every sample on which the criteria differ, with its reason.")
 @json_option
-def command(run: Path, ks: tuple[int, ...] | None, seed: int, differences: bool, as_json: bool) -> None:
+def command(
+    run: Path, ks: tuple[int, ...] | None, criterion: str | None, seed: int, differences: bool, as_json: bool
+) -> None:
     """Recompute and show the report of a RUN folder, and write its report.json again."""
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
@@ -23,7 +26,7 @@ def command(run: Path, ks: tuple[int, ...] | None, seed: int, differences: bool,
     from verieval.run.store import read_run
 
     data = read_run(run)
-    report = build_report(data, ks=ks, seed=seed)
+    report = build_report(data, ks=ks, seed=seed, criterion=criterion)
     write_report(data.path, report)
     if as_json:
         click.echo(dump_json(report), nl=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from verieval.cli.common import (
     OUTPUT_OPTIONS,
     command_line,
     describe_chosen,
+    describe_criterion,
     finish,
     judge_and_report,
     load_benchmark,
@@ -70,7 +71,7 @@ def command(completions: Path, out: Path | None, **options: Any) -> None:
             _score(completions, benchmark, folder, options)
     except Stopped as error:
         stopped(folder, error.signum)
-    finish(folder, ks=options["ks"], as_json=options["as_json"])
+    finish(folder, options)
 
 
 def _benchmark_of(completions: Path) -> str:
@@ -101,48 +102,37 @@ def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, A
         with RunStore(folder, manifest, replace_verdicts=options["reextract"]) as store:
             new = [row for row in rows if (row.task_id, row.sample) not in store.completions]
             store.append_completions(new)
-            judge_and_report(
-                store, judge, lambda store: (), total=len(rows), criterion=options["criterion"], quiet=options["quiet"]
-            )
+            judge_and_report(store, judge, lambda store: (), total=len(rows), generating=False, options=options)
 
 
-def _select(reading: Reading, chosen: Benchmark, options: dict[str, Any]) -> tuple[Benchmark, list[Completion]]:
+def _select(reading: Reading, chosen: Benchmark, options: dict[str, Any]) -> tuple[Benchmark, Sequence[Completion]]:
     """The tasks to score and their completions."""
+    from verieval import benchmarks
+
     if reading.manifest is not None and options["tasks"] is None and options["limit"] is None:
-        kept = set(reading.manifest["benchmark"]["tasks"])
-        chosen = _restrict(chosen, kept)
+        chosen = benchmarks.restrict(chosen, set(reading.manifest["benchmark"]["tasks"]))
     if options["present_only"]:
-        chosen = _restrict(chosen, {completion.task_id for completion in reading.completions})
-    names = {task.id for task in chosen.tasks}
-    rows = [completion for completion in reading.completions if completion.task_id in names]
+        chosen = benchmarks.restrict(chosen, {completion.task_id for completion in reading.completions})
+    rows = reading.rows_of(chosen)
     if options["reextract"] and len(rows) < len(reading.completions):
         raise VerievalError("--reextract judges a whole run; leave out --tasks and --limit, or give --out instead")
-    if not rows:
-        raise VerievalError(f"{reading.path} holds no completion of the chosen tasks; check --tasks and --limit")
     return chosen, rows
 
 
-def _restrict(benchmark: Benchmark, kept: set[str]) -> Benchmark:
-    return dataclasses.replace(
-        benchmark,
-        tasks=tuple(task for task in benchmark.tasks if task.id in kept),
-        errata=tuple(erratum for erratum in benchmark.errata if erratum.task in kept),
-    )
-
-
-def _sampling(reading: Reading, rows: list[Completion], chosen: Benchmark, options: dict[str, Any]) -> dict[str, Any]:
+def _sampling(
+    reading: Reading, rows: Sequence[Completion], chosen: Benchmark, options: dict[str, Any]
+) -> dict[str, Any]:
     """How many samples a task was given: what the run says, what the user says, or the most that there are."""
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row.task_id] = max(counts.get(row.task_id, 0), row.sample + 1)
+    from verieval.run.readers import sample_counts
+
+    counts = sample_counts(rows)
     most = max(counts.values())
-    known = reading.manifest["sampling"] if reading.manifest else {}
-    n = options["n"] or max(known.get("n", 0), most)
+    n = options["n"] or reading.default_n(rows)
     if most > n:
         raise VerievalError(
             f"{reading.path} holds up to {most} samples a task; give -n {most} or more, or leave it out"
         )
-    sampling = {**known, "n": n}
+    sampling = {**reading.origin["sampling"], "n": n}
     if options["unequal_n"]:
         lacking = [task.id for task in chosen.tasks if task.id not in counts]
         if lacking:
@@ -164,18 +154,18 @@ def _manifest(
     """A run that is scored again keeps what made it; of a file from elsewhere only what the user says is known."""
     from verieval.run.manifest import build_manifest
 
-    old = reading.manifest or {}
-    model = dict(old.get("model", {"source": None}))
+    made = reading.origin
     if options["model"]:
-        model["source"] = options["model"]
+        made["model"]["source"] = options["model"]
+    old = reading.manifest or {}
     return build_manifest(
         command=command_line(),
         benchmark=describe_chosen(whole, chosen),
-        model=model,
-        prompt=old.get("prompt", {"template": None, "sha256": None}),
+        model=made["model"],
+        prompt=made["prompt"],
         sampling=sampling,
-        engine=old.get("engine", {"name": None}),
+        engine=made["engine"],
         judge=judge,
-        criterion={"headline": options["criterion"], "official": whole.rule},
+        criterion=describe_criterion(whole, options),
         source=old.get("source") if options["reextract"] else reading.describe(),
     )

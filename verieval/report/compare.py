@@ -14,7 +14,7 @@ from typing import Any
 
 from verieval import stats
 from verieval.errors import VerievalError
-from verieval.report.manifest_diff import FieldDifference, causes, manifest_differences
+from verieval.report.manifest_diff import FieldDifference, causes, manifest_differences, unrecorded
 from verieval.run.store import RunData
 from verieval.verdict import Verdict
 
@@ -89,6 +89,7 @@ class Comparison:
         only_a, only_b: problems of one run alone, left out.
         differences: manifest fields that differ.
         causes: independent things among them that can change a number.
+        unrecorded: the runs, ``A`` and ``B``, whose manifest does not say how their completions were made.
         rows: one a k, ascending; the first is the headline.
         wins, losses, ties: problems where B's pass rate is higher, lower, equal.
         changes: the wins and losses by name.
@@ -105,6 +106,7 @@ class Comparison:
     only_b: tuple[str, ...]
     differences: tuple[FieldDifference, ...]
     causes: tuple[str, ...]
+    unrecorded: tuple[str, ...]
     rows: tuple[Row, ...]
     first_sample: FirstSample
     wins: int
@@ -150,6 +152,7 @@ def compare_runs(
     counts_a, counts_b = _counts(a, tasks, chosen), _counts(b, tasks, chosen)
     side_a, side_b = _side(a, tasks), _side(b, tasks)
     differences = manifest_differences(a.manifest, b.manifest)
+    unknown = unrecorded(a.manifest, b.manifest)
     rows = tuple(_row(counts_a, counts_b, k, seed) for k in sorted(set(ks)) or _default_ks((*counts_a, *counts_b)))
     changes = tuple(
         TaskChange(x.task_id, (x.c, x.n), (y.c, y.n))
@@ -169,20 +172,24 @@ def compare_runs(
         only_b=only_b,
         differences=differences,
         causes=causes(differences),
+        unrecorded=unknown,
         rows=rows,
         first_sample=_first_sample(a, b, tasks, chosen),
         wins=wins,
         losses=len(changes) - wins,
         ties=len(tasks) - len(changes),
         changes=changes,
-        notes=_notes(a, b, side_a, side_b, only_a, only_b),
-        conclusion=conclude(rows[0], differences, side_a, side_b),
+        notes=_notes(a, b, side_a, side_b, only_a, only_b, unknown),
+        conclusion=conclude(rows[0], differences, side_a, side_b, unknown),
     )
 
 
-def conclude(row: Row, differences: Sequence[FieldDifference], a: Side, b: Side) -> str:
-    """One sentence: what the headline row shows, and whether a cause can be named for it."""
-    return f"{_finding(row)}; {_attribution(row.paired.shown, differences)}{_caveat(a, b)}."
+def conclude(row: Row, differences: Sequence[FieldDifference], a: Side, b: Side, unknown: Sequence[str] = ()) -> str:
+    """One sentence: what the headline row shows, and whether a cause can be named for it.
+
+    ``unknown`` are the runs from :func:`verieval.report.manifest_diff.unrecorded`: with one there is no single cause.
+    """
+    return f"{_finding(row)}; {_attribution(row.paired.shown, differences, unknown)}{_caveat(a, b)}."
 
 
 def _finding(row: Row) -> str:
@@ -209,10 +216,14 @@ def _finding(row: Row) -> str:
     )
 
 
-def _attribution(shown: bool, differences: Sequence[FieldDifference]) -> str:
+def _attribution(shown: bool, differences: Sequence[FieldDifference], unknown: Sequence[str]) -> str:
     names = causes(differences)
     if len(names) > 1:
         return f"no single cause can be named, because {len(names)} things differ: {', '.join(names)}"
+    if unknown:
+        recorded = f" (of what is recorded, only {names[0]} differs)" if names else ""
+        made = f"how the completions of {' and '.join(unknown)} were made"
+        return f"no cause can be named, because it is not recorded {made}{recorded}"
     if names:
         return f"the only recorded difference is {names[0]}"
     if shown:
@@ -300,7 +311,13 @@ def _first_passes(verdicts: Sequence[Verdict], criterion: str) -> set[str]:
 
 
 def _notes(
-    a: RunData, b: RunData, side_a: Side, side_b: Side, only_a: Sequence[str], only_b: Sequence[str]
+    a: RunData,
+    b: RunData,
+    side_a: Side,
+    side_b: Side,
+    only_a: Sequence[str],
+    only_b: Sequence[str],
+    unknown: Sequence[str],
 ) -> tuple[str, ...]:
     notes = []
     if a.manifest["benchmark"].get("sha256") != b.manifest["benchmark"].get("sha256"):
@@ -310,12 +327,12 @@ def _notes(
             f"only the tasks of both runs are compared: {len(only_a)} of A's {side_a.tasks} and {len(only_b)} of B's "
             f"{side_b.tasks} are left out"
         )
-    for name, run, side in (("A", a, side_a), ("B", b, side_b)):
+    for name, side in (("A", side_a), ("B", side_b)):
         if side.missing:
             notes.append(f"{name} has no verdict on {side.missing} of {side.samples} samples; they count as failed")
         if side.harness:
             notes.append(f"{name} has {side.harness} samples that a fault of the harness failed, not the model")
-        if "source" in run.manifest:
+        if name in unknown:
             notes.append(f"{name}'s completions were made elsewhere; its manifest cannot show all of how")
     return tuple(notes)
 

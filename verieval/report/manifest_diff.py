@@ -7,12 +7,12 @@ that no row of the table names is a cause of its own: forgetting one can only wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from verieval.run.manifest import FREE_FIELDS
+from verieval.run.manifest import FREE_FIELDS, leaves
 
 OWN = "*"
 TRAINING = "model.training."
@@ -23,7 +23,6 @@ TRAINING = "model.training."
 CAUSES: tuple[tuple[str, str | None], ...] = (
     *((pattern, None) for pattern in FREE_FIELDS),
     ("schema", None),
-    ("criterion.headline", None),
     ("benchmark.tasks", None),
     ("benchmark.errata", None),
     ("benchmark.*", "benchmark"),
@@ -36,7 +35,7 @@ CAUSES: tuple[tuple[str, str | None], ...] = (
     ("engine.name", "engine"),
     ("engine.version", "engine"),
     ("extraction.*", "extraction"),
-    ("toolchain.icarus*", "toolchain.icarus"),
+    ("toolchain.*", "toolchain"),
     ("source.*", "source"),
 )
 
@@ -45,6 +44,12 @@ ADDRESSES = ("source", "template", "commit", "path")
 
 # How a completion came about. A file of completions from elsewhere differs *because* these do.
 GENERATION = ("model", "prompt", "sampling", "engine")
+
+# Of these, what the completions themselves do not fix: how many of them are asked for.
+COUNTS = ("sampling.n", "sampling.n_by_task.*")
+
+# Without one of these a manifest does not say how its completions were made.
+ORIGIN = ("prompt.sha256", "sampling.temperature")
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class FieldDifference:
 
 def manifest_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[FieldDifference, ...]:
     """Every field whose values differ, causes first, fields of one cause together, else in the manifest's order."""
-    left, right = dict(_leaves(a)), dict(_leaves(b))
+    left, right = dict(leaves(a)), dict(leaves(b))
     fields = [*left, *(field for field in right if field not in left)]
     found = [
         FieldDifference(field, left.get(field), right.get(field), _cause(field, left, right))
@@ -89,10 +94,31 @@ def causes(differences: Sequence[FieldDifference]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def unrecorded(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
+    """The runs, ``A`` and ``B``, whose manifest does not say how their completions were made.
+
+    None where both took the same completions from a file: then what made them cannot have told the runs apart.
+    """
+    left, right = dict(leaves(a)), dict(leaves(b))
+    if _same("source.sha256", left, right):
+        return ()
+    return tuple(name for name, side in (("A", left), ("B", right)) if any(side.get(field) is None for field in ORIGIN))
+
+
+def _same(field: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    return left.get(field) is not None and left.get(field) == right.get(field)
+
+
+def _made_before(field: str) -> bool:
+    """The field tells how a completion was made; where the completions are the same, it changed nothing."""
+    return field.split(".")[0] in GENERATION and not any(fnmatchcase(field, pattern) for pattern in COUNTS)
+
+
 def _cause(field: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> str | None:
     section, _, name = field.rpartition(".")
-    content = f"{section}.sha256"
-    if name in ADDRESSES and left.get(content) is not None and left.get(content) == right.get(content):
+    if name in ADDRESSES and _same(f"{section}.sha256", left, right):
+        return None
+    if _made_before(field) and _same("source.sha256", left, right):
         return None
     cause = next((cause for pattern, cause in CAUSES if fnmatchcase(field, pattern)), OWN)
     return field if cause == OWN else cause
@@ -117,12 +143,3 @@ def _whole_training(
     if all(any(field.startswith(TRAINING) for field in side) for side in (left, right)):
         return list(found)
     return [replace(item, cause="model") if (item.cause or "").startswith(TRAINING) else item for item in found]
-
-
-def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Values by dotted path; a list is one value."""
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            yield from _leaves(item, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", item

@@ -35,13 +35,16 @@ LETTERS = {
 }
 
 
-def build_report(run: RunData, *, ks: Sequence[int] | None = None, seed: int = 0) -> Report:
+def build_report(
+    run: RunData, *, ks: Sequence[int] | None = None, seed: int = 0, criterion: str | None = None
+) -> Report:
     """Summarise a run.
 
     Args:
         run: the run's files.
         ks: the k of pass@k; None takes the usual ones that n supports.
         seed: of the bootstrap intervals.
+        criterion: the headline; None takes the one that the manifest names.
 
     Returns:
         Plain data: ``schema``, ``verieval`` (the version that made the report), ``benchmark``, ``model``, ``headline``
@@ -68,7 +71,7 @@ def build_report(run: RunData, *, ks: Sequence[int] | None = None, seed: int = 0
         "verieval": __version__,
         "benchmark": ":".join(part for part in (benchmark["name"], benchmark["variant"]) if part),
         "model": run.manifest["model"].get("source"),
-        "headline": run.manifest["criterion"]["headline"],
+        "headline": criterion or run.manifest["criterion"]["headline"],
         "criteria": criteria,
         "missing": _missing(run),
         "unjudged": len(run.completions) - len(run.verdicts),

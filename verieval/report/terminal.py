@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,9 +128,14 @@ def _about(report: Report, manifest: Manifest) -> Iterator[str]:
     yield "sampling " + ", ".join(how)
     yield (
         f"Icarus {manifest['toolchain'].get('icarus')}, benchmark {manifest['benchmark']['sha256'][:12]}"
-        + (f" (commit {commit[:12]})" if commit else "")
+        + (f" (commit {_short_commit(commit)})" if commit else "")
         + f", extraction {manifest['extraction'].get('mode')}"
     )
+
+
+def _short_commit(commit: str) -> str:
+    """A hash in short; the name of a tag or branch as it is."""
+    return commit[:12] if re.fullmatch("[0-9a-f]{40}", commit) else commit
 
 
 _SAMPLING = {"temperature": "T", "top_p": "top_p", "max_tokens": "max_tokens", "seed": "seed"}

@@ -32,14 +32,11 @@ FREE_FIELDS: tuple[str, ...] = (
     "command",
     "started",
     "machine.*",
-    "jobs",
+    "criterion.headline",
     "source.path",
-    "toolchain.*path",
-    "toolchain.*.path",
     "engine.concurrency",
     "engine.retries",
     "engine.timeout",
-    "model.path",
 )
 
 
@@ -122,7 +119,7 @@ def differences(old: Manifest, new: Manifest) -> list[tuple[str, Any, Any]]:
 
     A ``source`` beside a ``sha256`` is only an address: where both sides know the hash, that decides alone.
     """
-    before, after = dict(_leaves(old)), dict(_leaves(new))
+    before, after = dict(leaves(old)), dict(leaves(new))
     found = []
     for path in [*before, *(path for path in after if path not in before)]:
         if before.get(path) == after.get(path) or any(fnmatchcase(path, free) for free in FREE_FIELDS):
@@ -134,11 +131,11 @@ def differences(old: Manifest, new: Manifest) -> list[tuple[str, Any, Any]]:
     return found
 
 
-def _leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Values by dotted path; a list is one value, so that a task list is named as a whole."""
+def leaves(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Values of a manifest by dotted path; a list is one value, so that a task list is named as a whole."""
     for key, item in value.items():
         if isinstance(item, Mapping):
-            yield from _leaves(item, f"{prefix}{key}.")
+            yield from leaves(item, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", item
 

@@ -18,15 +18,29 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
+# A pace is trusted when it was held this long and over this share of the session's work: the first verdicts stand for
+# the tasks that are known to be slow, which are judged first, and for the start of the workers.
+TRUSTED_SECONDS = 20.0
+TRUSTED_SHARE = 0.1
+
+
 class Progress:
     """Counts of a run. This one shows nothing (``--quiet``); subclasses show it.
 
     ``completion`` and ``verdict`` may be called from different threads, each from one only.
     """
 
-    def __init__(self, total: int, criterion: str) -> None:
+    def __init__(self, total: int, criterion: str, *, generating: bool = True) -> None:
+        """Begin to count.
+
+        Args:
+            total: completions that there will be.
+            criterion: of the running pass@1.
+            generating: completions are made while they are judged; else only the judging is shown.
+        """
         self.total = total
         self.criterion = criterion
+        self.generating = generating
         self.generated = 0
         self.judged = 0
         self.session_judged = 0
@@ -65,10 +79,18 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the pace of this session; None before it has one."""
-        if not self.session_judged:
+        """At the pace of this session; None before there is one that can be trusted, and when nothing is left."""
+        passed, left = time.monotonic() - self.started, self.total - self.judged
+        trusted = max(1.0, TRUSTED_SHARE * (self.session_judged + left))
+        if left <= 0 or passed < TRUSTED_SECONDS or self.session_judged < trusted:
             return None
-        return (time.monotonic() - self.started) / self.session_judged * (self.total - self.judged)
+        return passed / self.session_judged * left
+
+    def figures(self) -> list[str]:
+        """The running pass@1 and the time that is left, where there is one."""
+        rate, left = self.running_pass_at_1, self.seconds_left
+        shown = [] if rate is None else [f"pass@1 {rate:.3f} ({self.criterion})"]
+        return shown if left is None else [*shown, f"{_duration(left)} left"]
 
     def close(self) -> None:
         """Show the last state."""
@@ -83,8 +105,16 @@ class Progress:
 class PlainProgress(Progress):
     """A line every ten seconds and one at the end, for files and pipes."""
 
-    def __init__(self, total: int, criterion: str, stream: TextIO | None = None, every: float = 10.0) -> None:
-        super().__init__(total, criterion)
+    def __init__(
+        self,
+        total: int,
+        criterion: str,
+        stream: TextIO | None = None,
+        every: float = 10.0,
+        *,
+        generating: bool = True,
+    ) -> None:
+        super().__init__(total, criterion, generating=generating)
         self._stream = stream or sys.stderr
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._tick, args=(every,), name="progress", daemon=True)
@@ -92,13 +122,8 @@ class PlainProgress(Progress):
 
     def line(self) -> str:
         """The present state in one line."""
-        rate = self.running_pass_at_1
-        left = self.seconds_left
-        return (
-            f"generated {self.generated}/{self.total}, judged {self.judged}/{self.total}"
-            + (f", pass@1 {rate:.3f} ({self.criterion})" if rate is not None else "")
-            + (f", {_duration(left)} left" if left and self.judged < self.total else "")
-        )
+        generated = [f"generated {self.generated}/{self.total}"] if self.generating else []
+        return ", ".join([*generated, f"judged {self.judged}/{self.total}", *self.figures()])
 
     def _tick(self, every: float) -> None:
         while not self._end.wait(every):
@@ -112,23 +137,22 @@ class PlainProgress(Progress):
 
 
 class LiveProgress(Progress):
-    """Two bars that move, with the running pass@1."""
+    """Bars that move, with the running pass@1."""
 
-    def __init__(self, total: int, criterion: str) -> None:
+    def __init__(self, total: int, criterion: str, *, generating: bool = True) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as RichProgress
 
-        super().__init__(total, criterion)
+        super().__init__(total, criterion, generating=generating)
         self._bars: RichProgress = RichProgress(
             TextColumn("{task.description:>9}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(),
             console=Console(stderr=True),
         )
-        self._generated: TaskID = self._bars.add_task("generated", total=total, note="")
+        self._generated: TaskID = self._bars.add_task("generated", total=total, note="", visible=generating)
         self._judged: TaskID = self._bars.add_task("judged", total=total, note="")
         self._bars.start()
 
@@ -148,21 +172,20 @@ class LiveProgress(Progress):
         self._show()
 
     def _show(self) -> None:
-        rate = self.running_pass_at_1
         self._bars.update(self._generated, completed=self.generated)
-        note = "" if rate is None else f"pass@1 {rate:.3f} ({self.criterion})"
-        self._bars.update(self._judged, completed=self.judged, note=note)
+        self._bars.update(self._judged, completed=self.judged, note=", ".join(self.figures()))
 
     def close(self) -> None:
         """Leave the bars as they are."""
         self._bars.stop()
 
 
-def open_progress(total: int, criterion: str, *, quiet: bool) -> Progress:
+def open_progress(total: int, criterion: str, *, quiet: bool, generating: bool = True) -> Progress:
     """The display that fits where standard error goes."""
     if quiet:
-        return Progress(total, criterion)
-    return LiveProgress(total, criterion) if sys.stderr.isatty() else PlainProgress(total, criterion)
+        return Progress(total, criterion, generating=generating)
+    display = LiveProgress if sys.stderr.isatty() else PlainProgress
+    return display(total, criterion, generating=generating)
 
 
 def _duration(seconds: float) -> str:

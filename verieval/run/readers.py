@@ -37,6 +37,14 @@ from verieval.task import Benchmark
 
 MAX_SAMPLE = 9_999
 
+# Manifest sections on how completions were made, where nothing tells.
+UNKNOWN: Mapping[str, Mapping[str, Any]] = {
+    "model": {"source": None},
+    "prompt": {"template": None, "sha256": None},
+    "sampling": {},
+    "engine": {"name": None},
+}
+
 
 @dataclass(frozen=True)
 class Raw:
@@ -79,6 +87,37 @@ class Reading:
         if self.notes:
             described["notes"] = list(self.notes)
         return described
+
+    @property
+    def origin(self) -> dict[str, dict[str, Any]]:
+        """Manifest sections on how the completions were made: what their own manifest says, else :data:`UNKNOWN`."""
+        known = self.manifest or {}
+        return {section: dict(known.get(section, unknown)) for section, unknown in UNKNOWN.items()}
+
+    def rows_of(self, benchmark: Benchmark) -> tuple[Completion, ...]:
+        """The completions of the benchmark's tasks.
+
+        Raises:
+            VerievalError: there is none.
+        """
+        ids = {task.id for task in benchmark.tasks}
+        rows = tuple(row for row in self.completions if row.task_id in ids)
+        if not rows:
+            raise VerievalError(f"{self.path} holds no completion of the chosen tasks; check --tasks and --limit")
+        return rows
+
+    def default_n(self, rows: Sequence[Completion]) -> int:
+        """Samples a task: what their own manifest says, or the most that a task of ``rows`` has, if that is more."""
+        known: int = self.origin["sampling"].get("n", 0)
+        return max(known, *sample_counts(rows).values())
+
+
+def sample_counts(rows: Sequence[Completion]) -> dict[str, int]:
+    """Number of samples by task, counted up to the last one that is there."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.task_id] = max(counts.get(row.task_id, 0), row.sample + 1)
+    return counts
 
 
 def read_any(path: Path, benchmark: Benchmark, *, skip_unknown: bool = False) -> Reading:
