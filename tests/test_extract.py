@@ -16,7 +16,7 @@ from verieval.blocks import has_marks
 from verieval.errors import VerievalError
 from verieval.extract import EXTRACTION_VERSION, describe, extract
 from verieval.verdict import Candidate
-from verieval.verilog import normalise
+from verieval.verilog import modules, normalise
 
 HEADER = "module top(input a, output y);\n"
 BODY = "  assign y = a;\nendmodule\n"
@@ -271,6 +271,18 @@ def test_broken_code_is_not_rescued(text: str) -> None:
         ("Sure:\n" + fence(BODY) + "It uses `assign`.", TOP, ()),
         ("[BEGIN]\n" + BODY + "[DONE]\n", HEADER + "\n" + BODY, ()),
         ("<think>" + OTHER + "</think>" + BODY, TOP, ("reasoning_removed",)),
+        ("Here is the completed module body:\n\n" + BODY, TOP, ()),
+        ("Sure! It's a wire.\nhere is what you asked for\n" + BODY + "\nThis copies a.", TOP, ()),
+        ("Do not forget endmodule.\n" + fence(BODY), TOP, ()),
+        ("# Body\n\n  assign y = a;\n", HEADER + "  assign y = a;\n", ("missing_endmodule",)),
+        (BODY + "\nQuestion: other\n" + fence(OTHER), TOP, ("run_on_dropped",)),
+        (BODY + "\nQuestion: other\n" + fence(HELPER), TOP, ("run_on_dropped",)),
+        (fence(HELPER) + fence(BODY), TOP, ()),
+        (fence(BODY) + "A bench:\n" + fence(BENCH), TOP, ()),
+        (fence(HEADER) + "And its body:\n" + fence(BODY), TOP, ()),
+        ("[BEGIN]\nassign y = a;\n[DONE]\n", HEADER + "\nassign y = a;\n", ("missing_endmodule",)),
+        ("[BEGIN] assign y = a; [DONE]", HEADER + " assign y = a; ", ("missing_endmodule",)),
+        ("assign y = a;\n[DONE]\n\nQuestion:\n" + OTHER, HEADER + "assign y = a;\n", ("missing_endmodule",)),
     ],
 )
 def test_continuation(text: str, source: str, notes: tuple[str, ...]) -> None:
@@ -285,7 +297,6 @@ def test_continuation(text: str, source: str, notes: tuple[str, ...]) -> None:
     [
         (TOP, "bare"),
         (fence(OTHER), "fence"),
-        (BODY + fence(OTHER), "fence"),
         ("module top(input wire a, output reg y);\n  always @* y = a;\nendmodule\n", "bare"),
     ],
 )
@@ -294,6 +305,109 @@ def test_header_repeated_is_not_doubled(text: str, method: str) -> None:
     assert found.method == method
     assert found.source.count("module top") == 1
     assert found.source in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "  FullAdder fa (\n    .a(a)\n  );\nendmodule\n",
+        "  FullAdder #(\n    .W(1)) fa (a, y);\nendmodule\n",
+        "  wire A,\n    B;\nendmodule\n",
+        "  reg [1:0] A,\n  B,\n  C;\nendmodule\n",
+        "  parameter A = 0,\n  B = 1;\nendmodule\n",
+        "  for (i = 0; i < 2; i = i + 1) begin : g\n  Buf b (\n  a, y); end\nendmodule\n",
+        "  DFF u (a, y); endmodule\n",
+        "  `DECLARE\n  assign y = a;\nendmodule\n",
+        "// Copy\nThis is no code.\n  assign y = a;\nendmodule\n",
+        "  assign y = a;\nThis is no code.\nendmodule\n",
+    ],
+)
+def test_body_that_begins_with_code_is_not_touched(body: str) -> None:
+    assert extract(body, "top", HEADER) == Candidate(HEADER + body, "continuation")
+    assert extract(f"Here is the body:\n\n{body}", "top", HEADER).source.split() == (HEADER + body).split()
+
+
+@pytest.mark.parametrize("head", ["module top\n#(\n  parameter W = 1\n)\n(input a, output y);\n", HEADER])
+def test_head_over_several_lines_is_no_body(head: str) -> None:
+    check(f"The module top:\n\n{head}{BODY}", "bare", head + BODY, header="module top\n")
+
+
+USES = "  helper h(a, y);\nendmodule\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (fence(HELPER) + fence(USES), HELPER + HEADER + USES),
+        (fence(USES) + "The helper:\n" + fence(HELPER), HEADER + USES + HELPER),
+        (USES + "\nThe helper:\n" + fence(HELPER), HEADER + USES + HELPER),
+        ("Here is the body:\n" + USES + "\nThe helper:\n" + fence(HELPER), HEADER + USES + HELPER),
+        (fence("package p; endpackage\n") + fence("  import p::*;\n" + BODY), "package p; endpackage\n" + HEADER
+         + "  import p::*;\n" + BODY),
+    ],
+)  # fmt: skip
+def test_continuation_takes_its_helpers_from_other_blocks(text: str, source: str) -> None:
+    check(text, "continuation", source, "helpers_added", header=HEADER)
+
+
+@pytest.mark.parametrize(
+    "code", [HELPER, "`timescale 1ns/1ps\n// Copy\n" + HELPER, "typedef logic t;\n" + HELPER, HELPER + BENCH]
+)
+def test_module_of_another_name_is_no_continuation(code: str) -> None:
+    for text, method in ((code, "bare"), (fence(code), "fence"), (f"Sure:\n\n{fence(code)}", "fence")):
+        assert extract(text, "top", HEADER) == Candidate(code, method, (), None, False)
+
+
+def test_inline_code_is_no_answer() -> None:
+    check("Use <code>y = a;</code> in it.\n" + fence(TOP), "fence", TOP, header=HEADER)
+    check("[BEGIN]\n  y = a;\n[DONE]\n\nQuestion:\n" + fence(HELPER), "fence", HELPER)
+    found = extract("[BEGIN]\nassign y = a;\n[DONE]\n", "top")
+    assert (found.source, found.method, found.defines_target) == ("\nassign y = a;\n", "marker", False)
+
+
+PACKAGE = "package p;\n  typedef logic t;\n  localparam y = 1;\nendpackage\n"
+TYPED = "module top import p::*; (input t a, output y);\n" + BODY
+
+
+@pytest.mark.parametrize(
+    ("declarations", "top"),
+    [
+        (PACKAGE, TYPED),
+        ("`timescale 1ns/1ps\n" + PACKAGE, "module top(input p::t a, output y);\n" + BODY),
+        ("interface bus;\n  logic a;\nendinterface\n", HEADER + "bus b();\n" + BODY),
+        ("typedef enum logic {A, B = 1} t;\n", HEADER + "t s;\n" + BODY),
+        ("typedef enum logic {A, B = 1} t;\n", HEADER + "wire s = B;\n" + BODY),
+        ("typedef struct packed {\n  logic a;\n} t;\n", HEADER + "t s;\n" + BODY),
+        ("`ifndef W\n`define W 8\n`endif\n", HEADER + "wire [`W-1:0] s;\n" + BODY),
+        ("localparam int W = 8;\n", HEADER + "wire [W-1:0] s;\n" + BODY),
+        ("function automatic logic f(input a);\n  return a;\nendfunction\n", HEADER + "wire s = f(a);\n" + BODY),
+    ],
+)
+def test_declarations_come_from_other_blocks(declarations: str, top: str) -> None:
+    for text in (fence(declarations) + fence(top), fence(top) + "It needs:\n" + fence(declarations)):
+        found = extract(text, "top")
+        assert (found.source, found.notes) == (f"{declarations}\n{top}", ("helpers_added",))
+        assert extract(found.source, "top").source == found.source
+    assert extract(f"First:\n\n{declarations}\nThen the module.\n\n{top}", "top").source == f"{declarations}\n{top}"
+    assert extract(fence(declarations) + fence(TOP), "top") == Candidate(TOP, "fence")
+    assert extract(fence(declarations) + fence(declarations + top), "top") == Candidate(declarations + top, "fence")
+
+
+def test_package_comes_once_also_from_an_older_version_of_the_module() -> None:
+    check(fence(PACKAGE + TOP) + "Fixed:\n" + fence(TYPED), "fence", PACKAGE + TYPED, "helpers_added")
+    user = HELPER.replace("input a", "input p::t a")
+    check(fence(PACKAGE + user) + fence(USER), "fence", PACKAGE + user + USER, "helpers_added")
+    text = fence(PACKAGE) + fence(user) + fence(USER)
+    check(text, "fence", PACKAGE + user + USER, "helpers_added")
+    check(fence(PACKAGE) + fence(user) + fence(PACKAGE + USER), "fence", user + PACKAGE + USER, "helpers_added")
+
+
+def test_snippets_and_names_of_the_modules_own_are_no_declarations() -> None:
+    own = HEADER + "localparam W = 1;\nwire [W:0] s;\n" + BODY
+    check(fence("localparam W = 8;\n") + fence(own), "fence", own)
+    uses = HEADER + "wire [W:0] s;\n" + BODY
+    check(fence("localparam W = 8;\nassign y = a;\n") + fence(uses), "fence", uses)
+    check(fence("`ifdef X\nlocalparam W = 8;\n") + fence(uses), "fence", uses)
 
 
 def test_prose_or_nothing_does_not_continue_a_header() -> None:
@@ -308,6 +422,73 @@ def test_missing_endmodule_is_judged_as_it_is_and_repaired_apart() -> None:
     hidden = cut + "/* never closed"
     assert extract(hidden, "top") == Candidate(hidden, "bare", ("missing_endmodule",), None, True)
     assert extract(HEADER + "always @* begin y = a;\nendmodule\n", "top").repaired is None
+
+
+@pytest.mark.parametrize("body", ["  assign y = a;\n", "  always @*\n    if (a) y = 1;\n    else\n      y = 0;\n"])
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "This module copies a.\n",
+        "### Explanation\n\n- `a`: the input\n- y: the output\n\nLet me know!\n",
+        "Explanation:\n\nThe output follows y = a at once.\n\nDone.",
+        "<|im_end|>",
+    ],
+)
+def test_prose_after_a_missing_endmodule(body: str, prose: str) -> None:
+    cut = HEADER + body
+    for before, method in (("", "bare"), ("```verilog\n", "open_fence"), ("Sure:\n\n", "bare")):
+        found = extract(f"{before}{cut}\n{prose}", "top")
+        assert found == Candidate(cut, method, ("missing_endmodule",), cut + "endmodule\n", True)
+        assert extract(found.source, "top").source == cut
+    assert extract(f"{body}\n{prose}", "top", HEADER).repaired == cut + "endmodule\n"
+    # Without a blank line between them the text is judged as it is, and only the diagnostic leaves the prose out.
+    found = extract(cut + prose, "top")
+    assert (found.repaired, found.source.startswith(cut)) == (cut + "endmodule\n", True)
+    assert extract(cut + prose, "top", mode="verbatim").source == cut + prose
+
+
+def test_missing_endmodule_before_another_module() -> None:
+    cut = HEADER + "  helper h(a, y);\n"
+    for prose in ("", "It uses a helper module.\n\n"):
+        found = extract(f"{cut}\n{prose}{HELPER}", "top")
+        assert (found.source, found.repaired) == (f"{cut}\n{HELPER}", f"{cut}endmodule\n\n{HELPER}")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "\n  always @(posedge a) beg",
+        "\n  case (a)\n    A: begin\n\n    B:",
+        "\n  if (a) y <= 1;\n\n  else",
+        "\n  wire A,\n\n    B",
+        "\n  assign y = a\n\n  + Some",
+        "\n  Some_module Instance_name",
+        "\n  // This is a comment of code",
+        "\n  case (a)\n\n    A: next = in ? B : C",
+        "\n  parameter [1:0]\n\n    IDLE = 0, // waiting for the first bit",
+    ],
+)
+def test_code_that_was_cut_off_is_not_cut_further(rest: str) -> None:
+    for text in (HEADER + rest, "Sure:\n```verilog\n" + HEADER + rest):
+        found = extract(text, "top")
+        assert found.source.rstrip() == HEADER + rest
+        assert found.repaired is not None
+        assert found.repaired.split() == [*(HEADER + rest).split(), "endmodule"]
+        assert found.notes == ("missing_endmodule",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The header:\n{fence(HEADER)}Complete:\n{fence(TOP)}",
+        fence(HEADER + TOP),
+        f"{HEADER}\nHere it is:\n\n{TOP}",
+        HEADER + TOP,
+    ],
+)
+def test_header_repeated_twice(text: str) -> None:
+    for header in (None, HEADER):
+        assert extract(text, "top", header).source == TOP
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
@@ -396,8 +577,11 @@ def test_any_text_gives_a_candidate_that_can_be_written(text: str, header: str |
     assert (found.method == "none") is (found.source == "")
     assert found == extract(text, "top", header, mode=mode)
     if found.repaired is not None:
-        assert found.repaired.startswith(found.source)
         assert "missing_endmodule" in found.notes
+        spans = [modules(code) for code in (found.source, found.repaired)]
+        assert [span.name for span in spans[0]] == [span.name for span in spans[1]]
+        assert [sum(not span.complete for span in found_in) for found_in in spans] == [1, 0]
+        assert len(found.repaired) <= len(found.source) + len("\nendmodule\n\n")
 
 
 @settings(derandomize=True, max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
@@ -428,6 +612,10 @@ HOSTILE = {
     "weak lines": "foo_bar is\n" * 9_000 + TOP,
     "brackets": "(" * 100_000 + TOP,
     "helpers": "".join(f"```\nmodule h{i}(); h{i + 1} u(); endmodule\n```\n" for i in range(2_000)) + fence(USER),
+    "unfinished": HEADER + "  assign y = a;\n\n" + "This is a sentence.\n" * 4_000 + "a" + ")" * 50_000 + "(\n",
+    "packages": "".join(f"```\npackage p{i}; import p{i + 1}::*; endpackage\n```\n" for i in range(2_000))
+    + fence("import p0::*;\n" + TOP),
+    "bodies": "Prose.\n" * 10_000 + BODY + "endmodule\n" * 3_000,
     "benches": TOP + "".join(f"module t{i}(); top u(); endmodule\n" for i in range(3_000)),
 }
 

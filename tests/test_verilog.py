@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verieval.judge import Toolchain
-from verieval.verilog import instantiated, mask, modules, normalise, rename_module
+from verieval.verilog import declared, instantiated, mask, mentioned, modules, normalise, rename_module
 
 # Pieces that open, close or hide something; any sequence of them is a text that the functions must take.
 _PIECES = (
@@ -107,6 +107,40 @@ def test_modules(text: str, expected: list[tuple[str, str, bool]] | None) -> Non
 )
 def test_instantiated(text: str, expected: set[str]) -> None:
     assert instantiated(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("package p; typedef int t; endpackage interface i; logic x; endinterface", {"p::", "i"}),
+        ("class c extends b; int x; endclass primitive u(o, i); endprimitive", {"c", "u"}),
+        ("typedef enum logic [W-1:0] {A, B = 2, C} s_t; typedef logic [7:0] byte_t;", {"A", "B", "C", "s_t", "byte_t"}),
+        ("typedef struct packed { logic a; word_t b; } s_t;", {"s_t"}),
+        ("localparam int X = 1, Y = X + f(Z); parameter P = 3;", {"X", "Y", "P"}),
+        ("function automatic logic [3:0] f(input x); f = x; endfunction task t; endtask", {"f", "t"}),
+        ("`define M 1\n`ifdef N\n`endif", {"`M"}),
+        ("// package p; endpackage\n import q::*;", set()),
+        ("module m #(parameter W = 1) (input a); localparam X = 1; endmodule typedef int t;", {"t"}),
+        ("localparam X = 1; assign y = X;", set()),
+        ("localparam X = 1; reg y;", set()),
+        ("`ifdef N\nlocalparam X = 1;", set()),
+        ("`endif\nlocalparam X = 1;", set()),
+        ("package", set()),
+        ("typedef", set()),
+    ],
+)
+def test_declared(text: str, expected: set[str]) -> None:
+    assert declared(text) == expected
+
+
+def test_declared_in_modules() -> None:
+    text = "module m #(parameter W = 1) (input a); localparam X = 1; reg r; enum {A, B} s; endmodule"
+    assert declared(text, in_modules=True) == {"W", "X", "A", "B"}
+
+
+def test_mentioned() -> None:
+    found = mentioned("import p::*; module m(input q::t a); // c\nassign y = `M + \\b+c ; endmodule")
+    assert found == {"p", "p::", "m", "q", "q::", "t", "a", "y", "`M", "b+c"}
 
 
 @pytest.mark.parametrize(
@@ -243,12 +277,17 @@ HOSTILE = [
     "`define x ",
     '("',
     "`define a\n",
+    "package p;",
+    "typedef enum {",
+    "function f ",
+    "parameter a = (",
 ]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.parametrize(
-    "function", [mask, modules, instantiated, normalise, lambda text: rename_module(text, "a", "b")]
+    "function",
+    [mask, modules, instantiated, declared, mentioned, normalise, lambda text: rename_module(text, "a", "b")],
 )
 def test_hostile_text_takes_linear_time(piece: str, function: Callable[[str], object]) -> None:
     text = piece * (60_000 // len(piece))

@@ -116,7 +116,7 @@ def answers(text: str) -> Iterator[str]:
     A few words between markers on one line mention them (``<code>clk</code>``) and are no answer.
     """
     for marks, which in _ANSWER:
-        found = [part for part in _between(text, marks) if "endmodule" in part or "\n" in part.strip()]
+        found = [part for part in _between(text, marks) if _is_answer(part, marks)]
         yield from found if which == "first" else reversed(found)
 
 
@@ -148,6 +148,13 @@ def blocks(text: str) -> list[Block]:
             tag, start = _tag_and_start(match)
     found.append(_block(text[start:], run, tag, closed=False))
     return [block for block in found if block.text.strip()]
+
+
+def _is_answer(part: str, marks: re.Pattern[str]) -> bool:
+    if "endmodule" in part or (("\n" in part or "\r" in part) and part.strip()):
+        return True
+    # A statement on the markers' own line; HTML's <code> is used in that way for a mention.
+    return "<code>" not in marks.pattern and part.rstrip().endswith(";")
 
 
 def _between(text: str, marks: re.Pattern[str]) -> Iterator[str]:

@@ -12,6 +12,9 @@ Outside modules a line is, in this order,
 - prose: the rest.
 
 Comments and blank lines go with what they stand next to.
+
+Inside a module nothing is cut out. Only at its two open ends, before a body that continues a given header and after a
+module that is not closed, prose is told from code, and there a line that may be either is code.
 """
 
 from __future__ import annotations
@@ -22,16 +25,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from verieval.blocks import flat
-from verieval.verilog import ModuleSpan, mask, modules_in
+from verieval.verilog import KEYWORDS, ModuleSpan, mask, modules_in
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A stretch of code without prose that holds at least one module.
+    """A stretch of code without prose.
 
     Attributes:
         code: the stretch, as it stands in the text.
-        names: its outermost modules.
+        names: its outermost modules; none in a stretch of declarations.
         complete: all of them are closed.
         whole: it is all there is; ``code`` is then the text itself.
     """
@@ -74,6 +77,21 @@ _BEFORE_MODULE = re.compile(r"(?:[;:]|\*\)|\bend[a-z]+(?:[ \t]*:[ \t]*\w+)?|`\w+
 _EMPTY = ("blank", "edge")
 _HEAD_LINE = re.compile(r"^[ \t]*+(?:macro)?module[ \t]", re.MULTILINE)
 _GLOB = re.compile(r"(?<=[\w./])/\*(?![^\n]{0,200}\*/)")
+_ENDMODULE = re.compile(r"\bendmodule\b")
+# What else begins an item in a module though it looks like words: a keyword, an instance on several lines, a macro.
+_ITEM_IN_MODULE = re.compile(
+    r"(?:input|output|inout|wire|reg|logic|integer|genvar|real|bit|byte|int|var|tri[01]?|wand|wor|supply[01]|event"
+    r"|signed|unsigned|enum|struct|parameter|localparam|specify|always(?:_comb|_ff|_latch)?|assign|initial|generate"
+    r"|else|default|function|task)(?:$|[\s,:])"
+)
+_KEYWORD_BRACKET = re.compile(r"([a-z]\w*)\s*[(\[#@]")
+_INSTANCE = re.compile(r"[A-Za-z_]\w*\s+[A-Za-z_]\w*\s*(?:\[[^\]]*\]\s*)?\(|[A-Za-z_]\w*\s*#\s*\(")
+_MACRO = re.compile(r"`[A-Za-z_]\w*")
+_WORD = re.compile(r"(?<!\S)[(*_\"']*([A-Za-z]++(?:['\u2019][a-z]++)?)[)*_\"']*+[,.:;!?]*+[)*_]*+(?!\S)")
+_MARKUP = re.compile(r"#+\s+[A-Za-z]|\*\*[A-Za-z]|</?[A-Za-z|]|\[/?[A-Z]+\]$|`{3}|~{3}|-{3}")
+_OPERATOR = re.compile(r"[=?&|^~<>{}\[\];]|\w\(")
+_TITLE = re.compile(r"[A-Z][a-z]+:$")
+_WORDS_OF_A_SENTENCE = 3
 _LOOK_BACK = 80  # characters before a module keyword that are looked at
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -88,16 +106,15 @@ class _Part(NamedTuple):
 
 
 def chunks(text: str, target: str) -> list[Chunk]:
-    """Split text without fences into its stretches of code, in order; those without a module are left out.
+    """Split text without fences into its stretches of code, in order, with and without modules.
 
     A definition of ``target`` that is not closed before another one starts was an abandoned attempt: the stretch is
     cut before the new one.
     """
     surface = flat(text)
     masked = _mask(surface) if "module" in surface else ""
+    masked = masked or mask(surface)
     spans = modules_in(masked)
-    if not spans:
-        return []
     parts = _settle_weak(list(_parts(surface, masked, _outermost(spans, masked))))
     return list(_stretches(text, parts, target))
 
@@ -108,6 +125,71 @@ def outermost(text: str) -> list[ModuleSpan]:
         return []
     masked = _mask(flat(text))
     return _outermost(modules_in(masked), masked)
+
+
+def body_start(text: str) -> int | None:
+    """Where the code of a text starts that continues a module: 0, or after prose; None where all of it is prose."""
+    surface = flat(text)
+    masked = mask(surface)
+    end = _ENDMODULE.search(masked)
+    parts = list(_body_lines(surface, masked, 0, end.end() if end else len(surface)))
+    first = next((index for index, part in enumerate(parts) if part.kind in ("code", "comment")), None)
+    if first is None:
+        return None
+    return parts[first].start if any(part.kind == "prose" for part in parts[:first]) else 0
+
+
+def code_end(text: str, span: ModuleSpan) -> tuple[int, int]:
+    """Where the code of a module ends that is not closed: before the sentences that follow, to the end of the span.
+
+    Returns:
+        The end before sentences after a blank line, and the end before any sentences.
+    """
+    surface = flat(text)
+    masked = mask(surface)
+    parts = list(_body_lines(surface, masked, span.start, span.end))
+    last = max((index for index, part in enumerate(parts) if part.kind in ("code", "comment")), default=0)
+    tail = [(part, masked[part.start : part.end].strip()) for part in parts[last + 1 :]]
+    clear = [index for index, (part, line) in enumerate(tail) if part.kind == "prose" and _is_sentence(line)]
+    if not clear:
+        return span.end, span.end
+    titles = [index for index, (_, line) in enumerate(tail[: clear[-1]]) if _TITLE.match(line)]
+    found = sorted({*clear, *titles})
+    apart = next((tail[index][0].start for index in found if index and tail[index - 1][0].kind == "blank"), span.end)
+    return apart, tail[found[0]][0].start
+
+
+def _is_sentence(code: str) -> bool:
+    """The line, without its comments and strings, can be nothing but prose."""
+    if _MARKUP.match(code):
+        return True
+    words = [word for word in _WORD.findall(code) if word not in KEYWORDS]
+    return len(words) >= _WORDS_OF_A_SENTENCE and (code.endswith(".") or not _OPERATOR.search(code))
+
+
+def _body_lines(surface: str, masked: str, start: int, end: int) -> Iterator[_Part]:
+    """Classify the lines of a module's inside; what may be an item of a module is code."""
+    parts = [
+        _Part("code", part.start, part.end)
+        if part.kind in ("weak", "prose") and _is_item(masked[part.start : part.end].strip())
+        else part
+        for part in _lines(surface, masked, start, end)
+    ]
+    yield from _settle_weak(parts)
+
+
+def _is_item(code: str) -> bool:
+    rest = code.removesuffix("endmodule").rstrip()
+    if rest.endswith(";") and rest != code:
+        return True
+    if _INSTANCE.match(code) and code.count("(") > code.count(")"):
+        return True
+    if _MACRO.match(code) and code.count("`") % 2:
+        return True
+    keyword = _KEYWORD_BRACKET.match(code)
+    if keyword and keyword[1] in KEYWORDS:
+        return True
+    return _ITEM_IN_MODULE.match(code) is not None and not code.endswith((".", "!", "?"))
 
 
 def _mask(surface: str) -> str:
@@ -224,7 +306,7 @@ def _stretches(text: str, parts: list[_Part], target: str) -> Iterator[Chunk]:
         restart = unclosed and part.span is not None and part.span.name == target
         if part.kind == "prose" or restart:
             last = part.start == len(text)
-            if any(held.span for held in current):
+            if any(held.kind in ("code", "module") for held in current):
                 yield _chunk(text, current, whole=last and not prose)
             current, unclosed, prose = [], False, True
         if part.kind == "prose" or (part.kind in _EMPTY and not current):

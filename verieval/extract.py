@@ -4,14 +4,16 @@ In mode ``auto`` an answer is read like a person reads it, from the outside in:
 
 1. *Reasoning* goes first (:func:`verieval.blocks.remove_reasoning`).
 2. What stands between *answer markers* (``[BEGIN]`` … ``[DONE]``, ``<answer>``, ``<code>``) comes before the rest.
-3. *Fences* come before bare text: the last fenced block that defines the target module, with the modules it
-   instantiates from other blocks. A block in another language counts only if it defines the target.
-4. *Bare text* is freed of prose (:mod:`verieval.chunks`).
-5. With a *header* an answer that does not define the target itself continues the header.
+3. With a *header*, a text that starts with code and comes to ``endmodule`` continues it; what follows is run-on.
+4. *Fences* come before bare text: the last fenced block that defines the target module, with the modules and packages
+   it uses from other blocks. A block in another language counts only if it defines the target.
+5. *Bare text* is freed of prose (:mod:`verieval.chunks`).
+6. With a *header*, an answer that defines no module but helpers and test benches continues it in the same way.
 
 Two rules keep this from changing what is measured. Nothing is repaired: what is missing stays missing, and a repaired
-source is handed on apart. And nothing is rescued: a line that is not prose is judged together with the module it
-touches, so a broken line of code is not cut away (fences or not). Text that is nothing but code is passed on as it is.
+source is handed on apart, with the one missing ``endmodule`` right after the code. And nothing is rescued: a line that
+is not prose is judged together with the module it touches, so a broken line of code is not cut away (fences or not).
+Text that is nothing but code is passed on as it is.
 
 Mode ``verbatim`` takes the text for the code. It is meant for files whose completions were extracted already (TuRTLe's
 ``generation``), where a second extraction could only add differences to the harness that made them.
@@ -23,11 +25,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from verieval.blocks import answers, blocks, has_marks, remove_reasoning
-from verieval.chunks import Chunk, chunks, outermost
+from verieval.blocks import Block, answers, blocks, has_marks, remove_reasoning
+from verieval.chunks import Chunk, body_start, chunks, code_end, outermost
 from verieval.errors import VerievalError
 from verieval.verdict import Candidate
-from verieval.verilog import ModuleSpan, instantiated, mask, modules, modules_in, normalise
+from verieval.verilog import ModuleSpan, declared, instantiated, mask, mentioned, modules, modules_in, normalise
 
 EXTRACTION_VERSION = 1
 MODES = ("auto", "verbatim")
@@ -46,9 +48,10 @@ _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})|`{3}[ \t\r]*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class _Piece:
-    """A stretch of code and the kind of block it came from."""
+    """A stretch of code and the block it came from: its place in the answer, and its kind."""
 
     chunk: Chunk
+    part: int
     method: str
     verilog: bool
 
@@ -98,7 +101,8 @@ def extract(text: str, task_module: str, header: str | None = None, *, mode: str
         found = _finish(replace(found, notes=notes + found.notes), task_module)
         if found.defines_target:
             return found
-        fallback = found if not inside or fallback is None else fallback
+        if fallback is None or (modules(found.source) and not modules(fallback.source)):
+            fallback = found
     return fallback or Candidate("", "none", notes, None, False)
 
 
@@ -134,21 +138,30 @@ def _is_only_code(text: str, target: str, header: str | None) -> bool:
 def _solve(text: str, target: str, header: str | None) -> Candidate | None:
     """Best candidate of an answer without reasoning and markers; None where there is no code."""
     parts = blocks(text)
-    pieces = [_Piece(chunk, part.kind, part.verilog) for part in parts for chunk in chunks(part.text, target)]
-    fenced = [piece for piece in pieces if piece.method != "bare"]
-    bare = [piece for piece in pieces if piece.method == "bare"]
+    pieces = [
+        _Piece(chunk, number, part.kind, part.verilog)
+        for number, part in enumerate(parts)
+        for chunk in chunks(part.text, target)
+    ]
+    found = [piece for piece in pieces if piece.chunk.names and not _is_echo(piece.chunk, header)]
+    fenced = [piece for piece in found if piece.method != "bare"]
+    bare = [piece for piece in found if piece.method == "bare"]
+    body = _bare_body(parts) if header is not None else ""
+    if header is not None and _closes_header(body) and body == parts[0].text:
+        return _continue(header, body, target, pieces)
     if chosen := _last(fenced, target):
         return _assemble(chosen, pieces, target)
-    if header is not None and parts and parts[0].kind == "bare" and _closes_header(parts[0].text):
-        return _continue(header, parts[0].text, target)
+    if header is not None and _closes_header(body):
+        return _continue(_line(header), body, target, pieces)
     if chosen := _last(bare, target):
         return _assemble(chosen, pieces, target)
     if header is not None:
-        bodies = [part.text for part in parts if part.kind != "bare" and part.verilog and _looks_verilog(part.text)]
+        bodies = [number for number, part in enumerate(parts) if part.kind != "bare" and part.verilog]
+        bodies = [number for number in bodies if _may_continue(parts[number].text)]
         if bodies:
-            return _continue(header if header.endswith("\n") else header + "\n", bodies[-1], target)
-        if parts and parts[0].kind == "bare" and _looks_verilog(parts[0].text, loose=True):
-            return _continue(header, parts[0].text, target)
+            return _continue(_line(header), parts[bodies[-1]].text, target, pieces, bodies[-1])
+        if _may_continue(body, loose=True):
+            return _continue(header if body == parts[0].text else _line(header), body, target, pieces)
     for group in ([piece for piece in fenced if piece.verilog], bare):
         if group:
             return _assemble(group[-1], pieces, target)
@@ -162,9 +175,33 @@ def _last(pieces: list[_Piece], target: str) -> _Piece | None:
     return next((piece for piece in reversed(pieces) if target in piece.chunk.names), None)
 
 
+def _line(text: str) -> str:
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _is_echo(chunk: Chunk, header: str | None) -> bool:
+    """The chunk only repeats the header that the model was given."""
+    return header is not None and not chunk.complete and normalise(chunk.code).strip() == normalise(header).strip()
+
+
+def _bare_body(parts: list[Block]) -> str:
+    """What stands before any fence, from its first line of code; the text itself where that is its first line."""
+    text = parts[0].text if parts and parts[0].kind == "bare" else ""
+    start = body_start(text)
+    heads = outermost(text) if start else []
+    return "" if start is None or (heads and heads[0].start < start) else text[start:]
+
+
 def _looks_verilog(text: str, *, loose: bool = False) -> bool:
     """The text holds something that only Verilog has; ``loose`` also takes a line that ends in a semicolon."""
     return _VERILOG.search(text) is not None or (loose and _STATEMENT.search(text) is not None)
+
+
+def _may_continue(text: str, *, loose: bool = False) -> bool:
+    """Code without a module definition, or with some only after code that belongs in a module."""
+    heads = outermost(text)
+    before = mask(text)[: heads[0].start] if heads else text
+    return _looks_verilog(before, loose=loose and not heads) or (bool(heads) and bool(instantiated(before)))
 
 
 def _closes_header(text: str) -> bool:
@@ -177,7 +214,21 @@ def _closes_header(text: str) -> bool:
     return not heads or end.start() < heads[0].start
 
 
-def _continue(header: str, body: str, target: str) -> Candidate:
+def _continue(header: str, body: str, target: str, pieces: list[_Piece], fence: int | None = None) -> Candidate:
+    """Header and the body from the given fence or from what stands before any, with the helpers it lacks."""
+    part = fence or 0
+    candidate = _join(header, body, target)
+    names = {span.name for span in outermost(candidate.source)}
+    own = {index for index, piece in enumerate(pieces) if piece.part == part}
+    candidate = _complete(candidate, names, pieces, own, sum(piece.part < part for piece in pieces))
+    later = {name for piece in pieces if piece.part > part for name in piece.chunk.names}
+    unused = target in later or not later <= {span.name for span in outermost(candidate.source)}
+    if fence is None and unused and "run_on_dropped" not in candidate.notes:
+        candidate = replace(candidate, notes=(*candidate.notes, "run_on_dropped"))
+    return candidate
+
+
+def _join(header: str, body: str, target: str) -> Candidate:
     """Header and body, joined as upstream joins them; what follows the target's end stays only if it is needed."""
     joined = header + body
     spans = outermost(joined)
@@ -187,7 +238,7 @@ def _continue(header: str, body: str, target: str) -> Candidate:
     rest = [span for span in spans if span.start >= first.end and span.name != target]
     needed = _needed([first, *rest], joined, target)
     kept = [span for span in rest if span.name in needed]
-    found = chunks(joined, target)
+    found = [chunk for chunk in chunks(joined, target) if chunk.names]
     if len(found) == 1 and kept == [span for span in spans if span.start >= first.end]:
         return Candidate(found[0].code, "continuation")
     source = joined[: first.end] + "".join(f"\n\n{joined[span.start : span.end].rstrip()}" for span in kept) + "\n"
@@ -195,47 +246,77 @@ def _continue(header: str, body: str, target: str) -> Candidate:
 
 
 def _assemble(chosen: _Piece, pieces: list[_Piece], target: str) -> Candidate:
-    """The chosen code with the helper modules that it lacks, in the order of the answer."""
+    """The chosen code with what it lacks from the rest of the answer."""
     candidate = _drop_testbench(Candidate(chosen.chunk.code, chosen.method), target)
-    if len(pieces) == 1:
-        return candidate
-    code = candidate.source
     place = next(index for index, piece in enumerate(pieces) if piece is chosen)
-    offers = _offers(pieces, chosen)
-    have = set(chosen.chunk.names)
-    wanted = sorted(instantiated(code) - have)
+    return _complete(candidate, set(chosen.chunk.names), pieces, {place}, place)
+
+
+def _complete(candidate: Candidate, have: set[str], pieces: list[_Piece], own: set[int], place: int) -> Candidate:
+    """Add the declarations and helper modules that the code uses and other pieces offer, in the order of the answer.
+
+    Args:
+        candidate: the code.
+        have: the modules that count as given.
+        pieces: of the answer.
+        own: those that the code came from.
+        place: where it stands among them.
+    """
+    code = candidate.source
+    types, offers = _offers(pieces, own)
+    heads: dict[int, str] = {}
     helpers: list[_Helper] = []
-    while wanted:
-        name = wanted.pop()
-        if name in have or name not in offers:
+    known = declared(code)
+    todo = [code]
+    while todo and (types or offers):
+        text = todo.pop()
+        used = instantiated(text)
+        new = [offers[name] for name in sorted(used - have) if name in offers]
+        have = have | used
+        helpers += new
+        todo += [helper[2] for helper in new]
+        if not types:
             continue
-        have.add(name)
-        helpers.append(offers[name])
-        wanted += sorted(instantiated(offers[name][2]) - have)
-    if not helpers:
+        for name in sorted((mentioned(text) & types.keys()) - known - declared(text, in_modules=True)):
+            index, preamble = types[name]
+            if index not in heads:
+                heads[index] = preamble
+                todo.append(preamble)
+    if not helpers and not heads:
         return candidate
-    helpers = _with_preambles(sorted(helpers), pieces, code)
+    helpers = _with_preambles(sorted(helpers), pieces, code, set(heads))
     before = [text for index, _, text in helpers if index < place]
-    after = [text for index, _, text in helpers if index > place]
-    source = "\n\n".join(text.strip("\r\n") for text in [*before, code, *after]) + "\n"
+    after = [text for index, _, text in helpers if index >= place]
+    first = [heads[index] for index in sorted(heads)]
+    source = "\n\n".join(text.strip("\r\n") for text in [*first, *before, code, *after]) + "\n"
     return replace(candidate, source=source, notes=(*candidate.notes, "helpers_added"))
 
 
-def _offers(pieces: list[_Piece], chosen: _Piece) -> dict[str, _Helper]:
-    """Modules of the other pieces by name, as (piece, offset, text); the last definition wins."""
-    return {
-        span.name: (index, span.start, piece.chunk.code[span.start : span.end])
-        for index, piece in enumerate(pieces)
-        if piece is not chosen and piece.verilog
-        for span in outermost(piece.chunk.code)
-    }
+def _offers(pieces: list[_Piece], own: set[int]) -> tuple[dict[str, tuple[int, str]], dict[str, _Helper]]:
+    """Declarations and modules of the other pieces by name; the last definition wins.
+
+    Returns:
+        What stands before a piece's first module as (piece, text) for each name declared there, and the modules as
+        (piece, offset, text).
+    """
+    types: dict[str, tuple[int, str]] = {}
+    offers: dict[str, _Helper] = {}
+    for index, piece in enumerate(pieces):
+        if index in own or not piece.verilog:
+            continue
+        code = piece.chunk.code
+        spans = outermost(code)
+        preamble = code[: spans[0].start] if spans else code
+        types.update((name, (index, preamble)) for name in declared(preamble))
+        offers.update((span.name, (index, span.start, code[span.start : span.end])) for span in spans)
+    return types, offers
 
 
-def _with_preambles(helpers: list[_Helper], pieces: list[_Piece], code: str) -> list[_Helper]:
+def _with_preambles(helpers: list[_Helper], pieces: list[_Piece], code: str, given: set[int]) -> list[_Helper]:
     """Put what stands before a piece's first module (directives, types) before its first helper; once."""
     found: list[_Helper] = []
     present = normalise(code)
-    done: set[int] = set()
+    done = set(given)
     for index, start, text in helpers:
         if index not in done:
             source = pieces[index].chunk.code
@@ -295,17 +376,25 @@ def _drop_testbench(candidate: Candidate, target: str) -> Candidate:
 
 
 def _finish(candidate: Candidate, target: str) -> Candidate:
-    """Fill in what follows from the source alone."""
+    """Cut sentences after a module that is not closed, and fill in what follows from the source alone."""
     source = candidate.source
     notes = list(candidate.notes)
     masked = mask(source)
     spans = modules_in(masked)
+    unfinished = [span for span in spans if not span.complete]
     repaired: str | None = None
-    if any(not span.complete for span in spans):
+    if unfinished:
         notes.append("missing_endmodule")
-        mended = source + ("" if source.endswith("\n") else "\n") + "endmodule\n"
+    if len(unfinished) == 1:
+        apart, end = code_end(source, unfinished[0])
+        rest = source[unfinished[0].end :]
+        mended = _line(source[:end].rstrip() if rest.strip() or end < unfinished[0].end else source[:end])
+        mended += "endmodule\n" + ("\n" + rest if rest.strip() else "")
         repaired = mended if all(span.complete for span in modules(mended)) else None
+        if apart < unfinished[0].end and candidate.method != "verbatim":
+            source = source[:apart].rstrip() + "\n" + ("\n" + rest if rest.strip() else "")
+            masked = mask(source)
     if _NON_ASCII.search(masked):
         notes.append("non_ascii")
     defined = any(span.name == target for span in spans)
-    return replace(candidate, notes=tuple(notes), repaired=repaired, defines_target=defined)
+    return replace(candidate, source=source, notes=tuple(notes), repaired=repaired, defines_target=defined)

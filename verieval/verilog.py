@@ -59,6 +59,11 @@ _HIDDEN = frozenset({"space", "comment", "cut", "string", "open"})
 _MODULE = frozenset({"module", "macromodule"})
 _LIFETIME = frozenset({"automatic", "static"})
 _NAMES_A_MACRO = frozenset({"`define", "`undef", "`ifdef", "`ifndef", "`elsif"})
+_SCOPES = frozenset({"package", "interface", "program", "class", "checker", "primitive"})
+_CONDITIONS = {"`ifdef": 1, "`ifndef": 1, "`endif": -1}
+_IN_MODULES = re.compile(
+    r"always(?:_comb|_ff|_latch)?|assign|initial|final|generate|wire|reg|logic|(?:in|out)put|inout"
+)
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 # IEEE 1800-2017, annex B.
@@ -165,6 +170,49 @@ def instantiated(text: str) -> set[str]:
     return {_bare(tokens[index].text) for index in _instance_heads(tokens)}
 
 
+def mentioned(text: str) -> set[str]:
+    """Return all names in the text; macros with their backtick, and before ``::`` also the name with it (``p::``)."""
+    tokens = _code(text)
+    found = {_bare(token.text) for token in tokens if token.kind == "macro" or _is_name(token)}
+    for index, token in enumerate(tokens):
+        if token.text == ":" and _at(tokens, index + 1, ":") and index:
+            found.add(_bare(tokens[index - 1].text) + "::")
+    return found
+
+
+def declared(text: str, *, in_modules: bool = False) -> set[str]:
+    """Return what the text declares besides modules, as :func:`mentioned` spells it.
+
+    These are packages (``p::``), interfaces and the like, classes, types, values of enumerations, constants, functions
+    and macros; names inside packages and the like are left out.
+
+    Args:
+        text: any string.
+        in_modules: also those inside modules. Without it the text must be one that can stand before another one:
+            where something is in it that belongs in a module, or an open ``ifdef``, the answer is empty.
+    """
+    tokens = _code(text)
+    found: set[str] = set()
+    depth = index = 0
+    while index < len(tokens):
+        word = tokens[index].text
+        depth += _CONDITIONS.get(word, 0)
+        if not in_modules and (_IN_MODULES.fullmatch(word) or depth < 0):
+            return set()
+        if word == "`define" and index + 1 < len(tokens):
+            found.add("`" + tokens[index + 1].text)
+            index += 2
+        elif word in _SCOPES or word in ("function", "task"):
+            index = _scope(tokens, index, found)
+        elif word in ("typedef", "enum", "parameter", "localparam", "const"):
+            index = _declaration(tokens, index, found)
+        elif word in _MODULE and not in_modules:
+            index = _after(tokens, index, "endmodule")
+        else:
+            index += 1
+    return set() if depth and not in_modules else found - {"", "::"}
+
+
 def rename_module(text: str, old: str, new: str) -> str:
     """Rename a module where it is defined, instantiated, labelled or the head of a hierarchical name.
 
@@ -260,6 +308,50 @@ def _names_a_module(tokens: list[Token], index: int) -> bool:
 
 def _is_macro_name(tokens: list[Token], index: int) -> bool:
     return index > 0 and tokens[index - 1].text in _NAMES_A_MACRO
+
+
+def _after(tokens: list[Token], index: int, word: str) -> int:
+    return next((at + 1 for at in range(index, len(tokens)) if tokens[at].text == word), len(tokens))
+
+
+def _scope(tokens: list[Token], index: int, found: set[str]) -> int:
+    """Add the name of a package, function, …; return where it ends."""
+    word = tokens[index].text
+    name = ""
+    for at in range(index + 1, len(tokens)):
+        if _is_name(tokens[at]):
+            name = _bare(tokens[at].text)
+            if word in _SCOPES:
+                break
+        elif tokens[at].text in ("(", ";"):  # before it stands the name, after a function's type
+            break
+    found.add(f"{name}::" if word == "package" else name)
+    return _after(tokens, index, f"end{word}")
+
+
+def _declaration(tokens: list[Token], index: int, found: set[str]) -> int:
+    """Add the names that a type or constant declaration gives; return where it ends."""
+    is_type = tokens[index].text == "typedef"
+    is_enum = False
+    depth = 0
+    last = ""
+    for at in range(index, len(tokens)):
+        token = tokens[at]
+        is_enum |= token.text == "enum"
+        if token.kind == "symbol" and token.text in _BRACKETS:
+            depth += 1
+        elif token.kind == "symbol" and token.text in _BRACKETS.values():
+            depth -= 1
+        elif _is_name(token):
+            value = is_enum and depth == 1 and tokens[at - 1].text in ("{", ",")
+            if value or (not is_type and depth == 0 and _at(tokens, at + 1, "=")):
+                found.add(_bare(token.text))
+            last = _bare(token.text) if depth == 0 else last
+        if depth < 0 or (depth == 0 and token.text == ";"):
+            break
+    if is_type:
+        found.add(last)
+    return at + 1
 
 
 def _closers(tokens: list[Token]) -> dict[int, int]:
