@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 FinishReason = Literal["stop", "length", "error", ""]
 Role = Literal["system", "user", "assistant"]
 
+MAX_N = 10_000  # samples of a task, numbered from 0: far beyond any protocol, and a typing error is caught
+
 
 @dataclass(frozen=True)
 class Message:

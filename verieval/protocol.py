@@ -31,7 +31,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verieval.completion import Message, Request, Sampling
+from verieval.completion import MAX_N, Message, Request, Sampling
 from verieval.errors import VerievalError
 from verieval.task import Benchmark, Port, Task
 
@@ -110,7 +110,7 @@ PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _PRESETS}
 
 # What each sampling figure may be: a test, and its words.
 _LIMITS: Mapping[str, tuple[Callable[[float], bool], str]] = {
-    "n": (lambda n: n >= 1, "at least 1"),
+    "n": (lambda n: 1 <= n <= MAX_N, f"from 1 to {MAX_N}"),
     "temperature": (lambda t: 0 <= t < float("inf"), "0 (greedy) or more"),
     "top_p": (lambda p: 0 < p <= 1, "above 0 and at most 1"),
     "top_k": (lambda k: k >= 0, "0 (off) or more"),

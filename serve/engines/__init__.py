@@ -48,6 +48,7 @@ def _is_hub_id(model: str) -> bool:
 
 # What a model's form means, in the order in which the forms are tried: an engine, or why there is none.
 _FORMS: tuple[tuple[Callable[[str], bool], str, str], ...] = (
+    (lambda model: not model.strip(), "", "--model is empty: give a folder, a hub id, openai:NAME@URL or replay:FILE"),
     (lambda model: model.startswith("openai:"), "openai", ""),
     (lambda model: model.startswith("replay:"), "replay", ""),
     (_is_folder_with("config.json", "adapter_config.json"), "hf", ""),
@@ -105,7 +106,7 @@ def open_engine(model: str, *, engine: str | None = None, benchmark: Benchmark |
     Raises:
         VerievalError: nothing serves this model, an extra is missing, or an option does not apply to the engine.
     """
-    name = engine or detect(model)
+    name = engine if engine and model.strip() else detect(model)
     if name not in ENGINES:
         raise VerievalError(f"there is no engine {name!r}: choose one of {', '.join(ENGINES)}")
     module = cast(_EngineModule, import_module(ENGINES[name]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import random
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +16,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from serve.engines.address import parse_model, public
 from verieval.completion import Completion, FinishReason, Request, Sampling
 from verieval.errors import VerievalError
+from verieval.report.text import printable
 
 if TYPE_CHECKING:
     import httpx
@@ -35,18 +39,39 @@ _FINISH: Mapping[str | None, FinishReason] = {
     None: "",
 }
 
-_MODEL = re.compile(r"openai:(?P<name>.+)@(?P<url>https?://.+)", re.DOTALL)
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})  # statuses that may pass when asked again
 _FIRST_PAUSE = 1.0  # seconds before the second try, doubled for each one after it
 _LONGEST_PAUSE = 60.0
+_FIRST_TRIES = 3  # of a server that nobody has reached yet: the likeliest cause is a wrong URL, not a passing failure
+_QUIET = 60.0  # seconds between two lines on retrying, where answers and failures alternate
+_MOST_CONCURRENT, _MOST_RETRIES, _LONGEST_TIMEOUT = 1024, 100, 86_400
+
+# What to do about a refusal that asking again cannot change.
+_ADVICE = {
+    401: "check OPENAI_API_KEY",
+    403: "check OPENAI_API_KEY",
+    404: "check the model's name, the URL and --endpoint",
+    **dict.fromkeys(
+        (400, 413, 422),
+        "the same command meets this request again, so where it is too long for the model, or holds an option that "
+        "the server does not know, start another run (--out) with other options (--max-tokens, --prompt, "
+        "--token-field) or without the task (--tasks)",
+    ),
+}
 
 
 class _PassingError(Exception):
-    """A failure that may pass. ``pause`` is the number of seconds that the server asks for, or None."""
+    """A failure that may pass.
 
-    def __init__(self, reason: str, pause: float | None = None) -> None:
+    Attributes:
+        pause: the number of seconds that the server asks for, or None.
+        unreached: there was no connection.
+    """
+
+    def __init__(self, reason: str, pause: float | None = None, *, unreached: bool = False) -> None:
         super().__init__(reason)
         self.pause = pause
+        self.unreached = unreached
 
 
 @dataclass(frozen=True)
@@ -96,31 +121,15 @@ def open_engine(
         raise VerievalError(f"there is no endpoint {endpoint!r}: choose one of {', '.join(ENDPOINTS)}")
     if token_field not in TOKEN_FIELDS:
         raise VerievalError(f"there is no token field {token_field!r}: choose one of {', '.join(TOKEN_FIELDS)}")
-    if concurrency < 1 or retries < 0 or timeout <= 0:
-        raise VerievalError("concurrency must be at least 1, retries at least 0 and the timeout above 0 seconds")
+    if not (1 <= concurrency <= _MOST_CONCURRENT and 0 <= retries <= _MOST_RETRIES and 0 < timeout <= _LONGEST_TIMEOUT):
+        raise VerievalError(
+            f"concurrency must be from 1 to {_MOST_CONCURRENT}, retries from 0 to {_MOST_RETRIES} and the timeout "
+            f"above 0 and at most {_LONGEST_TIMEOUT} seconds"
+        )
+    key = os.environ.get("OPENAI_API_KEY", "")
+    if not (key.isascii() and key.isprintable()):
+        raise VerievalError("OPENAI_API_KEY holds a character that no key has (a newline?): set it again")
     return OpenAIEngine(Server(name, url, endpoint, concurrency, timeout, retries, token_field))
-
-
-def parse_model(model: str) -> tuple[str, str]:
-    """Name and base URL of ``openai:NAME@URL``; the name ends at the last ``@`` that a URL follows.
-
-    Raises:
-        VerievalError: it has another form.
-    """
-    import httpx
-
-    match = _MODEL.fullmatch(model)
-    if not match:
-        example = "openai:my-model@http://localhost:8000/v1"
-        raise VerievalError(f"{_without_secrets(model)!r} is not openai:NAME@URL: write for example {example}")
-    try:
-        url = httpx.URL(match["url"])
-    except httpx.InvalidURL as error:
-        raise VerievalError(f"the server's URL is not valid: {error}") from error
-    if not url.host:
-        raise VerievalError("the server's URL names no host: write for example http://localhost:8000/v1")
-    path = url.path.rstrip("/") or "/v1"
-    return match["name"], str(url.copy_with(path=path))
 
 
 class OpenAIEngine:
@@ -137,6 +146,8 @@ class OpenAIEngine:
         limits = httpx.Limits(max_connections=server.concurrency, max_keepalive_connections=server.concurrency)
         self._server = server
         self._key = key
+        self._reached = threading.Event()
+        self._word = _Word(public(server.url))
         self._client = httpx.Client(headers=headers, timeout=server.timeout, limits=limits)
 
     @property
@@ -148,7 +159,7 @@ class OpenAIEngine:
         """Manifest sections, with the URL but without credentials and query. Nothing is asked of the server."""
         import httpx
 
-        server, url = self._server, _public(self._server.url)
+        server, url = self._server, public(self._server.url)
         return {
             "engine": {
                 "name": self.name,
@@ -210,10 +221,14 @@ class OpenAIEngine:
         tries = self._server.retries + 1
         for number in range(1, tries + 1):
             try:
-                return _completion(request, self._post(request, body))
+                completion = _completion(request, self._post(request, body))
+                self._word.answered()
+                return completion
             except _PassingError as error:
-                if number == tries:
-                    raise self._failure(request, f"{error} ({tries} {'try' if tries == 1 else 'tries'})") from error
+                last = min(tries, _FIRST_TRIES) if error.unreached and not self._reached.is_set() else tries
+                if number >= last:
+                    raise self._failure(request, f"{error} ({number} {'try' if number == 1 else 'tries'})") from error
+                self._word.failed(self._hide(str(error)))
                 if left.wait(self._pause(number, error.pause)):
                     raise self._failure(request, f"{error} (ended early)") from error
         raise AssertionError("the loop returns or raises")
@@ -244,40 +259,73 @@ class OpenAIEngine:
             response = self._client.post(url, json=body)
         except httpx.TimeoutException as error:
             raise _PassingError(f"no answer within {self._server.timeout:g} s") from error
-        except httpx.TransportError as error:
-            raise _PassingError(f"cannot reach the server ({error})") from error
+        except httpx.DecodingError as error:
+            raise _PassingError("the server's answer is cut or damaged") from error
+        except httpx.RequestError as error:
+            raise _PassingError(
+                f"cannot reach the server ({error})", unreached=isinstance(error, httpx.ConnectError)
+            ) from error
+        self._reached.set()
         if response.status_code in _PASSING:
             raise _PassingError(_server_words(response), _retry_after(response))
         if not response.is_success:
-            raise self._failure(request, _server_words(response))
+            advice = _ADVICE.get(response.status_code)
+            raise self._failure(request, _server_words(response) + (f"; {advice}" if advice else ""))
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _PassingError("the server's answer is not JSON") from error
 
     def _pause(self, number: int, asked: float | None) -> float:
         """Seconds before the next try: what the server asks for, else doubling with jitter; bounded either way."""
         if asked is not None:
             return min(asked, _LONGEST_PAUSE)
-        longest = min(self._server.first_pause * 2 ** (number - 1), _LONGEST_PAUSE)
+        longest = min(math.ldexp(self._server.first_pause, number - 1), _LONGEST_PAUSE)
         return random.uniform(longest / 2, longest)
 
     def _failure(self, request: Request, reason: str) -> VerievalError:
-        words = reason.replace(self._key, "[key]") if self._key else reason
-        where = _public(self._server.url)
-        return VerievalError(f"{where} did not answer task {request.task_id}, sample {request.sample}: {words}")
+        where = public(self._server.url)
+        return VerievalError(
+            f"{where} did not answer task {request.task_id}, sample {request.sample}: {self._hide(reason)}"
+        )
+
+    def _hide(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key else text
+
+
+class _Word:
+    """Says on standard error that the server is asked again: once from a first failure to the next answer."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._lock = threading.Lock()
+        self._failing = False
+        self._said = -math.inf
+
+    def failed(self, reason: str) -> None:
+        with self._lock:
+            first, self._failing = not self._failing, True
+            if not first or time.monotonic() - self._said < _QUIET:
+                return
+            self._said = time.monotonic()
+        line = f"{self._where} does not serve at present, asking again: {reason}"
+        print(f"verieval: note: {printable(line)}", file=sys.stderr, flush=True)
+
+    def answered(self) -> None:
+        with self._lock:
+            self._failing = False
 
 
 def _collect(
     results: queue.SimpleQueue[Completion | BaseException | None], threads: int, enough: threading.Event
 ) -> Iterator[Completion]:
     """Yield what the threads bring until the last is done, then raise the first failure."""
-    failure: VerievalError | None = None
+    failure: Exception | None = None
     while threads:
         result = results.get()
         if result is None:
             threads -= 1
-        elif isinstance(result, VerievalError):
+        elif isinstance(result, Exception):
             enough.set()
             failure = failure or result
         elif isinstance(result, BaseException):
@@ -293,11 +341,15 @@ def _completion(request: Request, answer: Any) -> Completion:
         choice = answer["choices"][0]
         text = choice["message"]["content"] if "message" in choice else choice["text"]
         finish, usage = choice.get("finish_reason"), answer.get("usage") or {}
-        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        counts = tuple(usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise _PassingError("the server's answer holds no completion") from error
     if not isinstance(text, str | None):
         raise _PassingError("the server's answer holds a completion that is not text")
+    if not isinstance(finish, str | None):
+        raise _PassingError("the server's answer holds a finish_reason that is not text")
+    if not all(count is None or (type(count) is int and count >= 0) for count in counts):
+        raise _PassingError("the server's answer holds a number of tokens that is none")
     return Completion(
         task_id=request.task_id,
         sample=request.sample,
@@ -315,7 +367,7 @@ def _server_words(response: httpx.Response) -> str:
         said = response.json()
         error = said.get("error", said) if isinstance(said, dict) else said
         text = str(error.get("message", error) if isinstance(error, dict) else error)
-    except ValueError:
+    except (ValueError, RecursionError):
         text = response.text
     line = " ".join(text.split())[:300]
     return f"HTTP {response.status_code} {response.reason_phrase}{': ' if line else ''}{line}"
@@ -332,14 +384,3 @@ def _retry_after(response: httpx.Response) -> float | None:
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (moment - datetime.fromtimestamp(time.time(), UTC)).total_seconds())
-
-
-def _public(url: str) -> str:
-    """The URL without credentials, query and fragment."""
-    import httpx
-
-    return str(httpx.URL(url).copy_with(username=None, password=None, query=None, fragment=None)).rstrip("/")
-
-
-def _without_secrets(text: str) -> str:
-    return re.sub(r"//[^/@\s]*@", "//", text.split("?", 1)[0])

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import resource
+import shlex
 import subprocess
 import sys
 import types
@@ -74,6 +75,12 @@ def test_every_command_of_the_table_is_there_and_in_the_help() -> None:
         assert entry.help.split()[0] in text
 
 
+@pytest.mark.parametrize("words", [(), ("bench",)])
+def test_a_group_alone_is_its_help(words: tuple[str, ...]) -> None:
+    alone, asked = verieval(*words), verieval(*words, "--help")
+    assert (alone.returncode, alone.stdout, alone.stderr) == (0, asked.stdout, "")
+
+
 def test_version() -> None:
     from verieval import __version__
 
@@ -93,6 +100,7 @@ def test_completion_answers() -> None:
 
     assert complete("verieval co") == ["compare", "completion"]
     assert "--benchmark" in complete("verieval run --be")
+    assert complete("verieval run --protocol verilog") == ["verilog-eval-low", "verilog-eval-high"]
 
 
 def test_the_completion_script_is_valid_bash(tmp_path: Path) -> None:
@@ -147,6 +155,14 @@ BAD = [
     (["run", "--model", "replay:f.jsonl", "--limit", "0"], "'--limit': 0 is not in the range"),
     (["run", "--model", "replay:f.jsonl", "-n", "0"], "'-n': 0 is not in the range"),
     (["run", "--model", "replay:f.jsonl", "-n", "many"], "'many' is not a valid integer"),
+    (["run", "--model", "replay:f.jsonl", "-n", "10000000"], "'-n': 10000000 is not in the range 1<=x<=10000"),
+    (["run", "--model", ""], "--model is empty"),
+    (["run", "--model", "openai:x@http://[bad"], "no valid host"),
+    (["run", "--model", "openai:m@http://localhost:9", "--timeout", "nan"], "nan is not a number of seconds"),
+    (["run", "--model", "openai:m@http://localhost:9", "--timeout", "inf"], "inf is not a number of seconds"),
+    (["run", "--model", "replay:f.jsonl", "--ks", "9" * 5000], "is not a list of positive numbers"),
+    (["score", "f.jsonl", "--benchmark", "verieval", "-n", "10000000"], "'-n': 10000000 is not in the range"),
+    (["score", "evil.jsonl", "--benchmark", "verieval"], "(a\\n\\x1b[31mb)"),
     (["run", "--model", "openai:m@http://localhost:9", "--temperature", "-1"], "temperature must be"),
     (["run", "--model", "openai:m@http://localhost:9", "--temperature", "nan"], "temperature must be"),
     (["run", "--model", "openai:m@http://localhost:9", "--top-p", "1.5"], "top-p must be"),
@@ -204,6 +220,7 @@ def bad_inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "torn.jsonl").write_text(ROW + ROW[:20])
     (folder / "unknown.jsonl").write_text(ROW.replace("wrap_counter", "other"))
     (folder / "empty.jsonl").write_text("")
+    (folder / "evil.jsonl").write_text(ROW.replace("wrap_counter", "a\\n\\u001b[31mb"))
     (folder / "bad.j2").write_text("fine\n{% if %}\n")
     (folder / "dir").mkdir()
     (folder / "full").mkdir()
@@ -312,3 +329,47 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert process.stderr.read() == b""
     assert process.wait() in (0, 1)
     process.stderr.close()
+
+
+def closed(redirection: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """The program with standard streams that the shell closed."""
+    line = shlex.join([sys.executable, "-m", "verieval", *words])
+    return subprocess.run(["bash", "-c", f"{line} {redirection}"], capture_output=True, text=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(redirection: str) -> None:
+    done = closed(redirection, "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = closed(redirection, "report", "missing")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_never_takes_the_place_of_a_closed_stream(tmp_path: Path) -> None:
+    """Else what a simulator prints would end in a file of the run."""
+    code = (
+        "import sys, os, subprocess; from verieval import cli\n"
+        "cli._open_closed_streams()\n"
+        "with open(sys.argv[1], 'w') as file: subprocess.run(['echo', 'lost'])\n"
+    )
+    line = shlex.join([sys.executable, "-c", code, str(tmp_path / "f")])
+    assert subprocess.run(["bash", "-c", f"{line} >&-"], cwd=ROOT).returncode == 0
+    assert (tmp_path / "f").read_text() == ""
+
+
+def test_a_report_that_cannot_be_written_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = {
+        "schema": 1,
+        "benchmark": {"name": "toy", "variant": "", "commit": None, "sha256": "ab", "tasks": ["t"], "errata": []},
+        "sampling": {"n": 1},
+        "criterion": {"headline": "strict"},
+        **{section: {} for section in ("model", "prompt", "extraction", "engine", "toolchain")},
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "report.json").mkdir()  # root may write to any folder, but not in the place of one
+    assert call("report", str(tmp_path), "--json") == 0
+    said, error = capsys.readouterr()
+    assert json.loads(said)["missing"] == {"t": 1}
+    assert error.startswith("verieval: note: report.json was not written: is a directory")
+    assert error.count("\n") == 1

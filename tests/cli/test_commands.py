@@ -139,7 +139,8 @@ def test_samples_that_are_not_asked_for_are_said(call: Callable[..., Any], repla
 
 def test_two_replays_are_compared_without_a_cause(call: Callable[..., Any], replay: Path, tmp_path: Path) -> None:
     """What made completions from elsewhere is not known, so nothing that is known can be the single cause."""
-    (tmp_path / "b.jsonl").write_bytes(b"".join(replay.read_bytes().splitlines(keepends=True)[:-1]))
+    *rows, last = replay.read_text().splitlines(keepends=True)
+    (tmp_path / "b.jsonl").write_text("".join([*rows, json.dumps({**json.loads(last), "text": "no code"}) + "\n"]))
     words = ("run", "--limit", TASKS, "--quiet")
     assert call(*words, "--model", f"replay:{replay}", "--out", "a")[0] == 0
     assert call(*words, "--model", "replay:b.jsonl", "-n", N, "--out", "b")[0] == 0

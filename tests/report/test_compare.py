@@ -226,7 +226,33 @@ def test_missing_samples_count_as_failed_and_are_said(tmp_path: Path) -> None:
     assert (result.a.missing, result.b.missing, result.b.samples) == (0, 1, 4)
     assert result.rows[0].b.value == pytest.approx(0.75)
     assert any("B has no verdict on 1 of 4 samples" in note for note in result.notes)
-    assert "B has no verdict on 1 of 4 samples, which count as failed" in result.conclusion
+
+
+def test_an_unfinished_run_neither_wins_nor_loses(tmp_path: Path) -> None:
+    """Twenty tasks that A passes and B has not answered would be a shown difference of -100 points."""
+    a = write_run(tmp_path / "a", rates(20, 5))
+    some = write_run(tmp_path / "b", {task: [True] * 5 if i < 5 else [] for i, task in enumerate(rates(20, 5))})
+    none = write_run(tmp_path / "c", {task: [] for task in rates(20, 5)}, n=5)
+    faulty = write_run(tmp_path / "d", rates(20, 5))
+    rows = (faulty / "verdicts.jsonl").read_text()
+    failed = '"outcome": "harness", "stage": "none", "passed": {"strict": false, "official": false}'
+    (faulty / "verdicts.jsonl").write_text(
+        rows.replace('"outcome": "passed", "stage": "passed", "passed": {"strict": true, "official": true}', failed)
+    )
+    for other, lacking in (
+        (some, "B is unfinished (it has no verdict on 75 of 100 samples)"),
+        (none, "B is unfinished (it has no verdict on 100 of 100 samples)"),
+        (faulty, "B is unfinished (it has 100 of 100 that met a fault of the harness)"),
+    ):
+        result = compared(a, other)
+        assert result.rows[0].paired.shown
+        assert result.unfinished == ("B",)
+        assert result.conclusion.startswith(f"Nothing can be concluded yet, for {lacking}; ")
+        assert "finish with the command that began the run" in result.conclusion
+        assert not any(word in result.conclusion for word in ("better", "chance", "only recorded difference"))
+        assert result.to_json()["rows"][0]["paired"]["shown"] is False
+    assert compared(some, none).unfinished == ("A", "B")
+    assert compared(some, none).conclusion.count("is unfinished") == 2
 
 
 def test_a_task_without_any_verdict_stays_in_the_denominator(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_what_is_shown(report: Report) -> None:
         "  3 tasks, 6 samples, 1 missing (counted as failed)",
         "  sampling n=2, T=0.8, top_p=0.95, max_tokens=64, seed=3",
         "  Icarus 12.0, benchmark abababababab (commit c498220aaaaa), extraction auto",
-        "Outcomes (syntax right: 66.7%)",
+        "Outcomes (syntax right: 80.0% of 5 samples with a verdict)",
         "  samples without a completion: c (1)",
         "  the criteria differ on 2 samples; `verieval report RUN --differences` lists them",
         "  1 failed samples would pass with their missing endmodule added (a diagnostic)",

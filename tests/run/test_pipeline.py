@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -20,6 +22,7 @@ from verieval.errors import VerievalError
 from verieval.run import read_run
 from verieval.run.pipeline import generate, run_pipeline
 from verieval.run.progress import Progress
+from verieval.run.signals import Stopped, stoppable
 from verieval.run.store import RunStore
 from verieval.verdict import Verdict
 
@@ -244,3 +247,51 @@ def test_running_pass_at_1_is_a_mean_over_problems() -> None:
         progress.verdict(fake_verdict(TASKS[0], sample, True))
     progress.verdict(fake_verdict(TASKS[1], 0, False, official=True))
     assert progress.running_pass_at_1 == pytest.approx(0.5)  # (3/3 + 0/1) / 2, not 3/4
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_whose_exception_python_drops_ends_the_run_all_the_same(tmp_path: Path, signum: int) -> None:
+    """A handler that runs within a weak reference's callback raises in vain."""
+
+    class Thing:
+        pass
+
+    class Interrupted(FakeEngine):
+        def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Completion]:
+            for i, completion in enumerate(super().generate(requests, sampling)):
+                if i == 3:
+                    thing = Thing()
+                    _ = weakref.ref(thing, lambda _: signal.raise_signal(signum))
+                    del thing  # the exception is printed and dropped here
+                yield completion
+
+    with RunStore(tmp_path, fake_manifest()) as store:
+        fresh = generate(store, Interrupted(None), fake_requests(), Sampling(n=N))
+        with pytest.raises(Stopped) as caught, stoppable() as check:
+            run_pipeline(store, FakeJudge(), Progress(len(ALL), "strict"), fresh, check)
+    assert caught.value.signum == signum
+    assert len(read_run(tmp_path).completions) == 4
+
+
+def test_a_dropped_signal_is_noticed_while_verdicts_are_awaited(tmp_path: Path) -> None:
+    waiting = threading.Event()
+
+    class Never:
+        def submit(self, completion: Completion) -> Future[Verdict]:
+            return Future()
+
+    def check() -> None:
+        if waiting.is_set():
+            raise Stopped(signal.SIGTERM)
+
+    with RunStore(tmp_path, fake_manifest()) as store:
+        store.append_completions([Completion(TASKS[0], 0, "")])
+        threading.Timer(0.2, waiting.set).start()
+        with pytest.raises(Stopped):
+            run_pipeline(store, Never(), Progress(1, "strict"), (), check)
+
+
+def test_a_dropped_signal_is_raised_at_the_end_at_the_latest() -> None:
+    with pytest.raises(Stopped), stoppable(), contextlib.suppress(Stopped):
+        signal.raise_signal(signal.SIGTERM)

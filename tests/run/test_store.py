@@ -15,7 +15,7 @@ from fake_run import TASKS, fake_manifest, fake_verdict
 from verieval.completion import Completion
 from verieval.errors import VerievalError
 from verieval.run import read_run
-from verieval.run.store import RunStore
+from verieval.run.store import RunStore, verdict_row
 
 A = Completion("task0", 0, "module a; endmodule\n", "stop", 5, 7, 11)
 B = Completion("task0", 1, "\ud800\x00", "length")
@@ -121,6 +121,41 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
             '{"task_id": "task0", "sample": 0, "outcome": "crash", "passed": {"strict": false, "official": false}}',
             "no `stage`",
         ),
+        *(
+            ("completions.jsonl", '{"task_id": "task0", "sample": 0, "text": "", ' + field + "}", words)
+            for field, words in (
+                ('"finish_reason": [1]', "`finish_reason` must be one of stop, length, error, or empty, not [1]"),
+                ('"finish_reason": null', "`finish_reason` must be"),
+                ('"prompt_tokens": NaN', "NaN is no number of JSON"),
+                ('"prompt_tokens": -1', "`prompt_tokens` must be a whole number from 0, or null, not -1"),
+                ('"completion_tokens": true', "`completion_tokens` must be"),
+                ('"seed": {}', "`seed` must be a whole number, or null, not {}"),
+                ('"seed": 1.5', "`seed` must be"),
+            )
+        ),
+        *(
+            (
+                "verdicts.jsonl",
+                '{"task_id": "task0", "sample": 0, "outcome": "crash", "stage": "compiled", '
+                '"passed": {"strict": false, "official": false}, ' + field + "}",
+                words,
+            )
+            for field, words in (
+                ('"stage": 9', "`stage` must be one of extracted, "),
+                ('"stage": ["none"]', "`stage` must be one of"),
+                ('"seconds": {"compile": "long"}', "`seconds` must be an object of numbers"),
+                ('"seconds": {"compile": 1e999}', "`seconds` must be an object of numbers"),
+                ('"seconds": {"compile": Infinity}', "Infinity is no number of JSON"),
+                ('"seconds": 3', "`seconds` must be"),
+                ('"detail": null', "`detail` must be a text, not null"),
+                ('"samples": "20"', "`samples` must be a whole number from 0, or null"),
+                ('"mismatches": 0.5', "`mismatches` must be"),
+                ('"code": 7', "`code` must be a text"),
+                ('"source_sha256": 7', "`source_sha256` must be a text"),
+                ('"extraction": []', "`extraction` must be an object"),
+                ('"repaired_passed": "yes"', "`repaired_passed` must be true, false or null"),
+            )
+        ),
     ],
 )
 def test_damage_is_named_by_file_and_line(tmp_path: Path, name: str, line: str, words: str) -> None:
@@ -179,7 +214,9 @@ def test_replacing_verdicts_keeps_the_old_ones(tmp_path: Path) -> None:
         ("{", "is not JSON"),
         ("[]", "not a manifest of VeriEval"),
         ('{"schema": 99}', "schema 99, this version reads up to 1"),
-        ('{"schema": 1}', "names no tasks or no n"),
+        ('{"schema": true}', "not a manifest of VeriEval"),
+        ('{"schema": 1}', "`benchmark` must be an object, not absent"),
+        ('{"schema": 1, "seed": NaN}', "NaN is no number of JSON"),
     ],
 )
 def test_no_run_is_said_to_be_none(tmp_path: Path, text: str | None, words: str) -> None:
@@ -187,3 +224,43 @@ def test_no_run_is_said_to_be_none(tmp_path: Path, text: str | None, words: str)
         (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(VerievalError, match=re.escape(words)):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", [], [[1]], {"x": []}, {}], ids=str)
+@pytest.mark.parametrize(
+    "field",
+    [
+        "benchmark", "model", "prompt", "sampling", "extraction", "engine", "toolchain", "criterion", "source",
+        "benchmark__name", "benchmark__variant", "benchmark__sha256", "benchmark__commit", "benchmark__tasks",
+        "benchmark__errata", "model__source", "sampling__n", "sampling__n_by_task", "extraction__mode",
+        "criterion__headline", "toolchain__icarus", "limits", "machine", "command", "started", "verieval",
+    ],
+)  # fmt: skip
+def test_a_damaged_manifest_is_a_sentence_or_a_report(tmp_path: Path, field: str, value: object) -> None:
+    """Whatever stands in a field: the run is refused by the file and the field's name, or everything reads it."""
+    from verieval.report.compare import compare_runs
+    from verieval.report.summary import build_report
+    from verieval.report.terminal import plain, sections
+    from verieval.run.readers import Reading
+
+    (tmp_path / "manifest.json").write_text(json.dumps(fake_manifest(**{field: value})))
+    (tmp_path / "verdicts.jsonl").write_text(json.dumps(verdict_row(fake_verdict("task0", 0, True))) + "\n")
+    try:
+        run = read_run(tmp_path)
+    except VerievalError as error:
+        section = field.partition("__")[0]
+        assert re.search(rf"manifest\.json: `{section}[.\w]*` must be ", str(error))  # noqa: PT017
+        return
+    plain(sections(build_report(run), run.manifest))
+    compare_runs(run, run)
+    reading = Reading(tmp_path, "run", "", "auto", (), manifest=run.manifest)
+    assert reading.default_n([A]) >= 1
+
+
+def test_every_section_that_is_read_is_needed(tmp_path: Path) -> None:
+    for section in ("benchmark", "model", "prompt", "sampling", "extraction", "engine", "toolchain", "criterion"):
+        manifest = fake_manifest()
+        del manifest[section]
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(VerievalError, match=rf"manifest\.json: `{section}` must be an object, not absent; restore"):
+            read_run(tmp_path)

@@ -42,7 +42,8 @@ def test_other_forms(model: str, engine: str) -> None:
         ("there", "neither config.json nor adapter_config.json"),
         ("orbax", "is an Orbax checkpoint"),
         ("file.gguf", "is a file"),
-        ("", "no such folder|neither config.json"),
+        ("", "--model is empty"),
+        (" ", "--model is empty"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence(

@@ -185,9 +185,15 @@ def test_completions_arrive_as_they_are_ready() -> None:
         Reply(200, {"choices": []}),
         Reply(200, {"error": "overloaded"}),
         Reply(200, {"choices": [{"message": {"content": 7}}]}),
+        Reply(200, {**chat("x"), "choices": [{"message": {"content": "x"}, "finish_reason": ["x"]}]}),
+        Reply(200, {**chat("x"), "usage": "many"}),
+        Reply(200, {**chat("x"), "usage": {"prompt_tokens": "11"}}),
+        Reply(200, {**chat("x"), "usage": {"completion_tokens": -1}}),
+        Reply(200, b"[" * 100_000),
+        Reply(200, b"{}", {"Content-Encoding": "gzip"}),
         Reply(200, chat("late"), pause=0.7),
     ],
-    ids=["429", "503", "cut", "empty", "error", "number", "slow"],
+    ids=["429", "503", "cut", "empty", "error", "number", "finish", "usage", "tokens", "few", "deep", "zip", "slow"],
 )
 def test_what_may_pass_is_asked_again(first: Reply) -> None:
     with fake_server(lambda _, before: first if before == 0 else Reply(body=chat("good"))) as (url, seen):
@@ -255,6 +261,9 @@ def test_what_cannot_pass_is_not_asked_again(status: int, monkeypatch: pytest.Mo
     with fake_server(lambda *_: reply) as (url, seen), pytest.raises(VerievalError, match=f"HTTP {status}") as caught:
         list(engine(url).generate(requests(1), SAMPLING))
     assert len(seen) == 1
+    assert "task t0, sample 0" in str(caught.value)
+    advice = {400: "start another run", 401: "check OPENAI_API_KEY", 404: "--endpoint", 422: "start another run"}
+    assert advice[status] in str(caught.value)
     assert "sk-secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -265,6 +274,38 @@ def test_a_server_that_is_not_there_is_one_sentence() -> None:
     for retries, said in ((1, "2 tries"), (0, "1 try")):
         with pytest.raises(VerievalError, match=rf"cannot reach the server .*\({said}\)"):
             list(engine(url, retries=retries).generate(requests(1), SAMPLING))
+
+
+def test_a_server_that_was_never_reached_is_given_up_soon(capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_server(lambda *_: Reply()) as (url, _):
+        pass
+    with pytest.raises(VerievalError, match=r"cannot reach the server .*\(3 tries\)"):
+        list(engine(url, retries=6, concurrency=4).generate(requests(8), SAMPLING))
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, "once, whatever the number of requests"
+    assert said.startswith(f"verieval: note: {url} does not serve at present, asking again: cannot reach the server")
+
+
+def test_retrying_is_said_once_and_without_the_key(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    busy = Reply(503, {"error": "\x1b[31m sk-secret"})
+    with fake_server(lambda _, before: busy if before < 3 else Reply(body=chat("x"))) as (url, _):
+        assert len(list(engine(url, concurrency=1).generate(requests(3), SAMPLING))) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "HTTP 503" in line
+    assert "\\x1b[31m [key]" in line
+
+
+def test_a_fault_of_ours_loses_no_other_completion() -> None:
+    """Whatever one thread meets, what the others were answered is handed over first."""
+    with fake_server(lambda body, _: Reply(body=chat("x"), pause=0.3 if body["seed"] == 0 else 0)) as (url, _):
+        odd = Request("odd", 0, (Message("user", object()),), 9)  # type: ignore[arg-type]
+        running = engine(url, concurrency=2).generate([*requests(1), odd], SAMPLING)
+        assert next(running).task_id == "t0"
+        with pytest.raises(TypeError):
+            next(running)
 
 
 def test_an_interrupted_program_ends_though_the_server_is_still_writing() -> None:
@@ -303,6 +344,8 @@ def test_leaving_early_does_not_wait_for_the_next_try() -> None:
         ("openai:gpt@https://api.openai.com/v1", "gpt", "https://api.openai.com/v1"),
         ("openai:org/name@v2@http://localhost:8000", "org/name@v2", "http://localhost:8000/v1"),
         ("openai:m@http://u:p@host:9/api/v3/", "m", "http://u:p@host:9/api/v3"),
+        ("openai:m@http://[::1]:80/v1", "m", "http://[::1]/v1"),
+        ("openai:m@http://my_host.example.:8000", "m", "http://my_host.example.:8000/v1"),
         ("openai:m@https://host/v1?api-version=5", "m", "https://host/v1?api-version=5"),
     ],
 )
@@ -310,7 +353,24 @@ def test_names_and_urls(model: str, name: str, url: str) -> None:
     assert parse_model(model) == (name, url)
 
 
-@pytest.mark.parametrize("model", ["openai:", "openai:m", "openai:@http://h", "openai:m@ftp://h", "openai:m@http://"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "openai:",
+        "openai:m",
+        "openai:@http://h",
+        "openai:m@ftp://h",
+        "openai:m@http://",
+        "openai:x@http://[bad",
+        "openai:x@http://..",
+        "openai:x@http://a b/v1",
+        "openai:x@http://h:99999",
+        "openai:x@http://h:0",
+        "openai:x@http://[::zz]/v1",
+        "openai:x@http://h:port/v1",
+        "openai:x@http://%zz/v1",
+    ],
+)
 def test_other_forms_are_refused(model: str) -> None:
     with pytest.raises(VerievalError):
         open_engine(model)
@@ -336,8 +396,27 @@ def test_credentials_and_query_of_the_url_are_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"concurrency": 0}, {"retries": -1}, {"timeout": 0.0}, {"endpoint": "edits"}, {"token_field": "n"}]
+    "options",
+    [
+        {"concurrency": 0},
+        {"retries": -1},
+        {"timeout": 0.0},
+        {"timeout": float("nan")},
+        {"timeout": float("inf")},
+        {"retries": 10**9},
+        {"concurrency": 10**9},
+        {"endpoint": "edits"},
+        {"token_field": "n"},
+    ],
 )
 def test_wrong_options(options: dict[str, Any]) -> None:
     with pytest.raises(VerievalError):
         open_engine("openai:m@http://localhost:1", **options)
+
+
+@pytest.mark.parametrize("key", ["sk-\n", "sk-\u00e9"])
+def test_a_key_that_no_header_can_hold(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(VerievalError, match="OPENAI_API_KEY holds a character") as caught:
+        open_engine("openai:m@http://localhost:1")
+    assert "sk-" not in str(caught.value)

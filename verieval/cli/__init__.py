@@ -85,6 +85,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     Args:
         args: command-line words without the program's name; None takes them from ``sys.argv``.
     """
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows only ASCII must not turn an ellipsis into an error.
         if isinstance(stream, io.TextIOWrapper):
@@ -93,15 +94,37 @@ def main(args: list[str] | None = None) -> NoReturn:
         result = cli.main(args=args, prog_name="verieval", standalone_mode=False)
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001  the one place where whatever went wrong becomes a sentence
+        if (
+            type(error).__name__ == "NoArgsIsHelpError"
+        ):  # by name: click before 8.2 has none, and prints the help itself
+            click.echo(str(error))
+            _exit(0, None)
         _exit(*_explain(error))
     _exit(result if isinstance(result, int) else 0, None)
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that the caller closed (``>&-``) lead nowhere.
+
+    Otherwise Python has None in their place, and the next file that is opened gets their number: what a child process
+    prints would end in it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def _exit(status: int, sentence: str | None) -> NoReturn:
     """Leave with ``status``; a reader of our output that has gone away is no error of ours."""
     try:
         if sentence is not None:
-            click.echo(f"verieval: {sentence}", err=True)
+            from verieval.report.text import printable  # a sentence may name data, which no terminal must obey
+
+            click.echo(f"verieval: {printable(sentence)}", err=True)
         sys.stdout.flush()
     except OSError:
         # What is left in the buffer would be tried, and reported, once more at interpreter exit.

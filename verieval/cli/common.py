@@ -34,8 +34,10 @@ def _parse_ks(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
         return None
     text = ",".join(values)
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= MAX_K for word in words):
-        raise click.BadParameter(f"{text!r} is not a list of positive numbers like 1,5,10", ctx, param)
+    # The length comes first: Python reads no whole number of thousands of digits.
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 and 0 < int(word) <= MAX_K for word in words):
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        raise click.BadParameter(f"{shown!r} is not a list of positive numbers up to {MAX_K} like 1,5,10", ctx, param)
     return tuple(sorted({int(word) for word in words}))
 
 
@@ -160,6 +162,18 @@ def describe_criterion(whole: Benchmark, options: dict[str, Any]) -> dict[str, A
     return {"headline": options["criterion"] or DEFAULT_CRITERION, "official": whole.rule}
 
 
+def say(sentence: str) -> None:
+    """A line on standard error. It may name data, so nothing in it is obeyed by the terminal."""
+    from verieval.report.text import printable
+
+    click.echo(f"verieval: {printable(sentence)}", err=True)
+
+
+def note(sentence: str) -> None:
+    """What a user must know, though it ends nothing."""
+    say(f"note: {sentence}")
+
+
 def command_line() -> list[str]:
     """The words of the present command, for the manifest."""
     return ["verieval", *sys.argv[1:]]
@@ -178,6 +192,7 @@ def judge_and_report(
     total: int,
     generating: bool,
     options: dict[str, Any],
+    check: Callable[[], None],
 ) -> None:
     """Run the pipeline in an open run folder, with a display.
 
@@ -188,6 +203,7 @@ def judge_and_report(
         total: number of completions that there will be.
         generating: a model makes the completions, so their number is worth showing.
         options: of the command: ``criterion`` and ``quiet``.
+        check: raises where a signal has come, see :func:`verieval.run.signals.stoppable`.
 
     Raises:
         VerievalError: generating or judging cannot go on.
@@ -198,7 +214,7 @@ def judge_and_report(
     criterion = options["criterion"] or store.manifest["criterion"]["headline"]
     with open_progress(total, criterion, quiet=options["quiet"], generating=generating) as progress:
         progress.resume(store)
-        run_pipeline(store, judge, progress, fresh(store))
+        run_pipeline(store, judge, progress, fresh(store), check)
 
 
 def finish(folder: Path, options: dict[str, Any]) -> None:
@@ -209,6 +225,7 @@ def finish(folder: Path, options: dict[str, Any]) -> None:
     """
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
+    from verieval.report.text import printable
     from verieval.run.jsonl import dump_json
     from verieval.run.store import read_run
 
@@ -219,10 +236,10 @@ def finish(folder: Path, options: dict[str, Any]) -> None:
         click.echo(dump_json({"run": str(folder), **report}), nl=False)
     else:
         show(sections(report, run.manifest))
-        click.echo(f"\nrun folder: {folder}")
+        click.echo(f"\nrun folder: {printable(str(folder))}")
     missing, faults = sum(report["missing"].values()), report["criteria"]["strict"]["outcomes"].get("harness", 0)
     if missing:
-        click.echo(f"verieval: note: {missing} samples have no completion and count as failed", err=True)
+        note(f"{missing} samples have no completion and count as failed")
     if faults:
         raise VerievalError(f"{faults} samples met a fault of the harness; run the same command again to judge them")
 
@@ -238,8 +255,5 @@ def stopped(folder: Path, signum: int) -> NoReturn:
     except OSError:
         count = 0
     name = signal.Signals(signum).name
-    click.echo(
-        f"verieval: stopped by {name}; {folder} holds {count} completions, and the same command goes on from there",
-        err=True,
-    )
+    say(f"stopped by {name}; {folder} holds {count} completions, and the same command goes on from there")
     raise click.exceptions.Exit(128 + signum)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from verieval.cli.common import criterion_option, json_option, ks_option
+from verieval.cli.common import criterion_option, json_option, ks_option, note
 
 
 @click.command("report")
@@ -19,7 +19,11 @@ from verieval.cli.common import criterion_option, json_option, ks_option
 def command(
     run: Path, ks: tuple[int, ...] | None, criterion: str | None, seed: int, differences: bool, as_json: bool
 ) -> None:
-    """Recompute and show the report of a RUN folder, and write its report.json again."""
+    """Recompute and show the report of a RUN folder, and write its report.json again.
+
+    Where the folder cannot be written, the report is shown all the same.
+    """
+    from verieval.cli import describe_os_error
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
     from verieval.run.jsonl import dump_json
@@ -27,8 +31,14 @@ def command(
 
     data = read_run(run)
     report = build_report(data, ks=ks, seed=seed, criterion=criterion)
-    write_report(data.path, report)
+    unwritten: OSError | None = None
+    try:
+        write_report(data.path, report)
+    except OSError as error:
+        unwritten = error  # a report of a folder that cannot be written is still a report
     if as_json:
         click.echo(dump_json(report), nl=False)
     else:
         show(sections(report, data.manifest, differences=differences))
+    if unwritten is not None:
+        note(f"report.json was not written: {describe_os_error(unwritten)}")

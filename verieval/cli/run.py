@@ -12,6 +12,7 @@ import click
 from verieval.cli.common import (
     BENCHMARK_OPTIONS,
     JUDGING_OPTIONS,
+    MAX_SECONDS,
     OUTPUT_OPTIONS,
     command_line,
     describe_chosen,
@@ -19,11 +20,13 @@ from verieval.cli.common import (
     finish,
     judge_and_report,
     load_benchmark,
+    note,
     prepare_judge,
     slug,
     stopped,
     with_options,
 )
+from verieval.completion import MAX_N
 from verieval.errors import VerievalError
 from verieval.run.signals import Stopped, stoppable
 
@@ -40,11 +43,31 @@ MODEL_OPTIONS = (
     click.option("--benchmark", default="verieval", show_default=True, metavar="NAME[:VARIANT]"),
 )
 
+
+def _complete_protocol(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The presets, for the shell; imported only when it asks."""
+    from verieval.protocol import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def _parse_timeout(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Seconds; ``nan`` and ``inf`` are floats too, and no time-out."""
+    if value is not None and not 0 < value <= MAX_SECONDS:
+        raise click.BadParameter(f"{value} is not a number of seconds above 0, up to {MAX_SECONDS}", ctx, param)
+    return value
+
+
 PROTOCOL_OPTIONS = (
-    click.option("--protocol", metavar="PRESET", help="Sampling and prompt (default: the preset 'default')."),
+    click.option(
+        "--protocol",
+        metavar="PRESET",
+        shell_complete=_complete_protocol,
+        help="Sampling and prompt (default: the preset 'default').",
+    ),
     click.option("--prompt", type=click.Path(path_type=Path), metavar="FILE", help="Jinja or TOML prompt to use."),
     click.option(
-        "-n", "n", type=click.IntRange(min=1), help="Samples a task (default: the protocol's; of replay:FILE, all)."
+        "-n", "n", type=click.IntRange(1, MAX_N), help="Samples a task (default: the protocol's; of replay:FILE, all)."
     ),
     click.option("--temperature", type=float),
     click.option("--top-p", type=float),
@@ -74,7 +97,7 @@ ENGINE_OPTIONS = (
     click.option(
         "--endpoint", type=click.Choice(["chat", "completions"]), help="openai: which of its endpoints (default: chat)."
     ),
-    click.option("--timeout", type=float, metavar="SECONDS", help="openai: of one request."),
+    click.option("--timeout", type=float, callback=_parse_timeout, metavar="SECONDS", help="openai: of one request."),
     click.option("--retries", type=int, help="openai: tries after the first one."),
     click.option("--token-field", help="openai: name of the field that limits new tokens."),
 )
@@ -104,8 +127,8 @@ def command(model: str, benchmark: str, out: Path | None, **options: Any) -> Non
     """
     folder = out or default_folder(model, benchmark, options["protocol"])
     try:
-        with stoppable():
-            _run(model, benchmark, folder, options)
+        with stoppable() as check:
+            _run(model, benchmark, folder, options, check)
     except Stopped as error:
         stopped(folder, error.signum)
     finish(folder, options)
@@ -151,7 +174,7 @@ class Asked:
 Ask: TypeAlias = "Callable[[Engine, dict[str, Any], Benchmark], Asked]"
 
 
-def _run(model: str, benchmark: str, folder: Path, options: dict[str, Any]) -> None:
+def _run(model: str, benchmark: str, folder: Path, options: dict[str, Any], check: Callable[[], None]) -> None:
     """From options to a complete run folder. What is cheap to check is checked before the model is opened."""
     from serve.engines import detect, open_engine
     from verieval.run.manifest import build_manifest
@@ -186,6 +209,7 @@ def _run(model: str, benchmark: str, folder: Path, options: dict[str, Any]) -> N
                     total=asked.total,
                     generating=asked.source is None,
                     options=options,
+                    check=check,
                 )
     finally:
         engine.close()
@@ -202,7 +226,7 @@ def _generate(options: dict[str, Any]) -> Ask:
     def ask(engine: Engine, described: dict[str, Any], chosen: Benchmark) -> Asked:
         requests = build_requests(chosen, template, sampling, raw=engine.raw)
         for sentence in training_differences(described["model"], template):
-            click.echo(f"verieval: note: {sentence}", err=True)
+            note(sentence)
         prompt = {"template": template.name, "sha256": template.sha256, "raw": engine.raw}
         return Asked(requests, sampling, prompt, asdict(sampling), len(requests))
 
@@ -228,7 +252,7 @@ def _replay(options: dict[str, Any]) -> Ask:
         used = sum(row.sample < n for row in rows)
         if used < len(rows):
             unused = f"-n {n} leaves {len(rows) - used} of {len(rows)} completions unused"
-            click.echo(f"verieval: note: {unused}; leave it out to judge all of them", err=True)
+            note(f"{unused}; leave it out to judge all of them")
         made = reading.origin
         made["sampling"].pop("n_by_task", None)
         requests = [Request(task.id, sample, (), 0) for task in chosen.tasks for sample in range(n)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from verieval.cli.common import (
     stopped,
     with_options,
 )
+from verieval.completion import MAX_N
 from verieval.errors import VerievalError
 from verieval.run.signals import Stopped, stoppable
 
@@ -41,7 +42,7 @@ SCORE_OPTIONS = (
     ),
     click.option("--skip-unknown", is_flag=True, help="Leave out completions of tasks that the benchmark lacks."),
     click.option("--present-only", is_flag=True, help="Score only the tasks that have a completion."),
-    click.option("-n", "n", type=click.IntRange(min=1), help="Samples a task (default: the most that a task has)."),
+    click.option("-n", "n", type=click.IntRange(1, MAX_N), help="Samples a task (default: the most that a task has)."),
     click.option("--unequal-n", is_flag=True, help="Take each task's own number of samples as its n."),
     click.option("--model", "model", metavar="NAME", help="What made the completions, for the manifest."),
     click.option("--reextract", is_flag=True, help="Judge a run folder again in place; its old verdicts are kept."),
@@ -67,8 +68,8 @@ def command(completions: Path, out: Path | None, **options: Any) -> None:
     kind = "rescored" if (completions / "manifest.json").exists() else slug(benchmark)
     folder = completions if options["reextract"] else out or Path("runs") / f"{slug(stem)}-{kind}"
     try:
-        with stoppable():
-            _score(completions, benchmark, folder, options)
+        with stoppable() as check:
+            _score(completions, benchmark, folder, options, check)
     except Stopped as error:
         stopped(folder, error.signum)
     finish(folder, options)
@@ -83,10 +84,10 @@ def _benchmark_of(completions: Path) -> str:
             "--benchmark is needed: say which benchmark the completions answer, e.g. verilog-eval:spec-to-rtl"
         )
     section = read_manifest(completions)["benchmark"]
-    return f"{section['name']}:{section['variant']}" if section["variant"] else str(section["name"])
+    return ":".join(part for part in (section["name"], section.get("variant")) if part)
 
 
-def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, Any]) -> None:
+def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, Any], check: Callable[[], None]) -> None:
     """From options to a judged run folder."""
     from verieval.run.readers import read_any
     from verieval.run.store import RunStore
@@ -102,7 +103,9 @@ def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, A
         with RunStore(folder, manifest, replace_verdicts=options["reextract"]) as store:
             new = [row for row in rows if (row.task_id, row.sample) not in store.completions]
             store.append_completions(new)
-            judge_and_report(store, judge, lambda store: (), total=len(rows), generating=False, options=options)
+            judge_and_report(
+                store, judge, lambda store: (), total=len(rows), generating=False, options=options, check=check
+            )
 
 
 def _select(reading: Reading, chosen: Benchmark, options: dict[str, Any]) -> tuple[Benchmark, Sequence[Completion]]:

@@ -31,6 +31,11 @@ class Side:
     missing: int
     harness: int
 
+    @property
+    def open(self) -> int:
+        """Samples that are still to be judged: without a verdict, or with none on the model."""
+        return self.missing + self.harness
+
 
 @dataclass(frozen=True)
 class Row:
@@ -89,6 +94,7 @@ class Comparison:
         only_a, only_b: problems of one run alone, left out.
         differences: manifest fields that differ.
         causes: independent things among them that can change a number.
+        unfinished: the runs, ``A`` and ``B``, that lack verdicts on compared tasks; with one there is no winner.
         unrecorded: the runs, ``A`` and ``B``, whose manifest does not say how their completions were made.
         rows: one a k, ascending; the first is the headline.
         wins, losses, ties: problems where B's pass rate is higher, lower, equal.
@@ -106,6 +112,7 @@ class Comparison:
     only_b: tuple[str, ...]
     differences: tuple[FieldDifference, ...]
     causes: tuple[str, ...]
+    unfinished: tuple[str, ...]
     unrecorded: tuple[str, ...]
     rows: tuple[Row, ...]
     first_sample: FirstSample
@@ -124,7 +131,7 @@ class Comparison:
                 "k": row.k,
                 "a": row.a.to_json(),
                 "b": row.b.to_json(),
-                "paired": {**asdict(row.paired), "shown": row.paired.shown},
+                "paired": {**asdict(row.paired), "shown": row.paired.shown and not self.unfinished},
                 "detectable": row.detectable,
             }
             for row in self.rows
@@ -172,6 +179,7 @@ def compare_runs(
         only_b=only_b,
         differences=differences,
         causes=causes(differences),
+        unfinished=tuple(name for name, side in (("A", side_a), ("B", side_b)) if side.open),
         unrecorded=unknown,
         rows=rows,
         first_sample=_first_sample(a, b, tasks, chosen),
@@ -189,7 +197,14 @@ def conclude(row: Row, differences: Sequence[FieldDifference], a: Side, b: Side,
 
     ``unknown`` are the runs from :func:`verieval.report.manifest_diff.unrecorded`: with one there is no single cause.
     """
-    return f"{_finding(row)}; {_attribution(row.paired.shown, differences, unknown)}{_caveat(a, b)}."
+    unfinished = [_open(name, side) for name, side in (("A", a), ("B", b)) if side.open]
+    if unfinished:
+        return (
+            f"Nothing can be concluded yet, for {' and '.join(unfinished)}; these count as failed above: "
+            "finish with the command that began the run, or score what is there with --present-only, "
+            "then compare again."
+        )
+    return f"{_finding(row)}; {_attribution(row.paired.shown, differences, unknown)}."
 
 
 def _finding(row: Row) -> str:
@@ -231,13 +246,11 @@ def _attribution(shown: bool, differences: Sequence[FieldDifference], unknown: S
     return "no recorded field that can change a number differs"
 
 
-def _caveat(a: Side, b: Side) -> str:
-    lacking = [
-        f"{name} has no verdict on {side.missing} of {side.samples} samples, which count as failed"
-        for name, side in (("A", a), ("B", b))
-        if side.missing
-    ]
-    return f" (but {' and '.join(lacking)})" if lacking else ""
+def _open(name: str, side: Side) -> str:
+    """In words, what a run still lacks."""
+    parts = [f"no verdict on {side.missing} of {side.samples} samples"] if side.missing else []
+    parts += [f"{side.harness} of {side.samples} that met a fault of the harness"] if side.harness else []
+    return f"{name} is unfinished (it has {' and '.join(parts)})"
 
 
 def _common_tasks(a: RunData, b: RunData) -> list[str]:

@@ -69,7 +69,7 @@ def build_report(
     return {
         "schema": SCHEMA,
         "verieval": __version__,
-        "benchmark": ":".join(part for part in (benchmark["name"], benchmark["variant"]) if part),
+        "benchmark": ":".join(part for part in (benchmark["name"], benchmark.get("variant")) if part),
         "model": run.manifest["model"].get("source"),
         "headline": criterion or run.manifest["criterion"]["headline"],
         "criteria": criteria,
@@ -93,7 +93,7 @@ def applicable_errata(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     major = version.split(".")[0]
     return [
         erratum
-        for erratum in manifest["benchmark"].get("errata", [])
+        for erratum in manifest["benchmark"].get("errata") or []
         if erratum["task"] in tasks and (not erratum["icarus"] or major in map(str, erratum["icarus"]))
     ]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verieval.report.summary import Report
+from verieval.report.text import printable
 from verieval.run.manifest import Manifest
 
 WORST = 10
@@ -93,13 +94,6 @@ def show(parts: Iterable[Section]) -> None:
         console.print()
 
 
-def printable(text: str) -> str:
-    """Text with everything that a terminal would obey, or could not show, escaped: it may be a model's."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
-    )
-
-
 def _lines(part: Section) -> Iterator[str]:
     if not part.columns:
         yield from (f"  {printable(row[0])}" for row in part.rows)
@@ -116,7 +110,7 @@ def _text(title: str, lines: Iterable[str]) -> Section:
 
 def _about(report: Report, manifest: Manifest) -> Iterator[str]:
     summary = report["criteria"][report["headline"]]
-    sampling, commit = manifest["sampling"], manifest["benchmark"]["commit"]
+    sampling, commit = manifest["sampling"], manifest["benchmark"].get("commit")
     missing = sum(report["missing"].values())
     yield (
         f"{summary['tasks_total']} tasks, {summary['samples']} samples, "
@@ -169,8 +163,9 @@ def _outcomes(summary: Mapping[str, Any]) -> Section:
     rows = [(outcome, str(count), f"{count / total:.1%}") for outcome, count in summary["outcomes"].items()]
     if summary["missing"]:
         rows.append(("(no verdict)", str(summary["missing"]), f"{summary['missing'] / total:.1%}"))
-    rate = summary["syntax_rate"]
-    title = "Outcomes" + ("" if rate is None else f" (syntax right: {rate:.1%})")
+    # A completion that is not there has no syntax: the report's `syntax_rate`, over all that were asked, is another.
+    judged, right = total - summary["missing"], summary["stages"]["parsed"]
+    title = "Outcomes" + (f" (syntax right: {right / judged:.1%} of {judged} samples with a verdict)" if judged else "")
     return Section(title, ("outcome", "samples", "share"), tuple(rows))
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from verieval.errors import VerievalError
 
@@ -18,6 +18,20 @@ def encode_row(row: Mapping[str, Any]) -> bytes:
     ASCII, because a completion may hold anything, lone surrogates included, and must still be written and read back.
     """
     return json.dumps(row, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def load_json(data: bytes) -> Any:
+    """JSON as its standard has it: ``NaN`` and ``Infinity``, which Python would also take, are none.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(data, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def read_rows(path: Path, *, torn: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -42,7 +56,7 @@ def parse_rows(data: bytes, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = load_json(line)
         except (ValueError, RecursionError) as error:
             raise VerievalError(f"{name}:{number}: this line is not JSON ({error}); repair or remove it") from None
         if not isinstance(row, dict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from verieval import __version__
-from verieval.completion import Sampling
+from verieval.completion import MAX_N, Sampling
 from verieval.errors import VerievalError
-from verieval.run.jsonl import dump_json, write_atomically
+from verieval.run.jsonl import dump_json, load_json, write_atomically
 from verieval.task import Benchmark
+from verieval.verdict import CRITERIA
 
 SCHEMA = 1
 
@@ -149,7 +150,7 @@ def check_same_protocol(folder: Path, old: Manifest, new: Manifest) -> None:
     found = differences(old, new)
     if not found:
         return
-    shown = "; ".join(f"{path} was {_short(a)} and is now {_short(b)}" for path, a, b in found[:3])
+    shown = "; ".join(f"{path} was {short_value(a)} and is now {short_value(b)}" for path, a, b in found[:3])
     more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
     raise VerievalError(
         f"{folder} holds a run of another protocol: {shown}{more}; "
@@ -157,7 +158,7 @@ def check_same_protocol(folder: Path, old: Manifest, new: Manifest) -> None:
     )
 
 
-def _short(value: object) -> str:
+def short_value(value: object) -> str:
     """A value as it can stand in a sentence."""
     if value is None:
         return "absent"
@@ -180,17 +181,93 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = load_json(path.read_bytes())
     except FileNotFoundError:
         raise VerievalError(f"{folder} is not a run folder: it has no manifest.json; give the --out of a run") from None
     except NotADirectoryError:
         raise VerievalError(f"{folder} is a file, not a run folder; give the --out of a run") from None
     except (ValueError, RecursionError) as error:
         raise VerievalError(f"{path} is not JSON ({error}); restore it or start the run in another folder") from None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("schema"), int):
+    if not isinstance(manifest, dict) or not _is_number(manifest.get("schema")):
         raise VerievalError(f"{path} is not a manifest of VeriEval: it has no schema number; give the --out of a run")
     if manifest["schema"] > SCHEMA:
         raise VerievalError(
             f"{path} has schema {manifest['schema']}, this version reads up to {SCHEMA}; update verieval to read it"
         )
+    for field, (fits, words) in _READ_FIELDS.items():
+        value = _get(manifest, field)
+        if not fits(value):
+            raise VerievalError(
+                f"{path}: `{field}` must be {words}, not {short_value(value)}; "
+                "restore the file or start the run in another folder"
+            )
     return manifest
+
+
+def _get(manifest: Manifest, field: str) -> Any:
+    """A value by its dotted path; None where it is absent."""
+    value: Any = manifest
+    for name in field.split("."):
+        value = value.get(name)
+    return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_n(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_N
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_text_or_absent(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_section(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_tasks(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(task, str) for task in value)
+
+
+def _are_errata(value: object) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_is_erratum, value)))
+
+
+def _is_erratum(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(name), str) for name in ("task", "effect", "reason"))
+        and isinstance(value.get("icarus"), list)
+    )
+
+
+def _are_ns(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_is_n, value.values())))
+
+
+_SECTIONS = ("benchmark", "model", "prompt", "sampling", "extraction", "engine", "toolchain", "criterion")
+
+# What the readers of a run rely on: a test of each value (None where it is absent), and its words. A section stands
+# before its fields.
+_READ_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    **dict.fromkeys(_SECTIONS, (_is_section, "an object")),
+    "source": (lambda value: value is None or isinstance(value, dict), "an object, where it is there"),
+    "benchmark.name": (_is_text, "a text"),
+    "benchmark.variant": (_is_text_or_absent, "a text or null"),
+    "benchmark.sha256": (_is_text, "a text"),
+    "benchmark.commit": (_is_text_or_absent, "a text or null"),
+    "benchmark.tasks": (_are_tasks, "a list of names of tasks"),
+    "benchmark.errata": (_are_errata, "a list of errata"),
+    "model.source": (_is_text_or_absent, "a text or null"),
+    "sampling.n": (_is_n, f"a whole number from 1 to {MAX_N}"),
+    "sampling.n_by_task": (_are_ns, f"whole numbers from 1 to {MAX_N} by task"),
+    "extraction.mode": (lambda value: value in (None, "auto", "verbatim"), "auto or verbatim"),
+    "criterion.headline": (lambda value: value in CRITERIA, f"one of {', '.join(CRITERIA)}"),
+}

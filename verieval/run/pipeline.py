@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import Protocol, Self
@@ -28,7 +28,13 @@ class Judge(Protocol):
         ...
 
 
-def run_pipeline(store: RunStore, judge: Judge, progress: Progress, fresh: Iterable[Completion] = ()) -> None:
+def run_pipeline(
+    store: RunStore,
+    judge: Judge,
+    progress: Progress,
+    fresh: Iterable[Completion] = (),
+    check: Callable[[], None] = lambda: None,
+) -> None:
     """Judge what the folder holds and ``fresh`` adds to it, until every completion has its verdict.
 
     Stored completions without a verdict are judged first; so are those whose verdict is ``harness``, a fault that was
@@ -39,11 +45,12 @@ def run_pipeline(store: RunStore, judge: Judge, progress: Progress, fresh: Itera
         judge: where verdicts come from.
         progress: told of every completion and verdict.
         fresh: completions as they are generated, e.g. from :func:`generate`.
+        check: called again and again; what it raises ends the run (see :func:`verieval.run.signals.stoppable`).
 
     Raises:
         VerievalError: generating or judging cannot go on. What was done is stored.
     """
-    with VerdictWriter(store, judge, progress) as writer:
+    with VerdictWriter(store, judge, progress, check) as writer:
         for key, completion in list(store.completions.items()):
             verdict = store.verdicts.get(key)
             if verdict is None or verdict.outcome == "harness":
@@ -60,7 +67,10 @@ class VerdictWriter:
     Leaving it by an exception appends what is done and leaves the rest for the next session.
     """
 
-    def __init__(self, store: RunStore, judge: Judge, progress: Progress) -> None:
+    def __init__(
+        self, store: RunStore, judge: Judge, progress: Progress, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._stopped = check
         self._store = store
         self._judge = judge
         self._progress = progress
@@ -92,9 +102,11 @@ class VerdictWriter:
             while self._open and self._error is None:
                 # With a time-out a signal is handled at once, wherever the platform's lock would wait through it.
                 self._changed.wait(timeout=0.5)
+                self._stopped()
         self._check()
 
     def _check(self) -> None:
+        self._stopped()
         if self._error is not None:
             raise self._error
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from verieval.completion import Completion
+from verieval.completion import MAX_N, Completion
 from verieval.errors import VerievalError
 from verieval.run.folders import read_folder
 from verieval.run.jsonl import parse_rows
@@ -35,7 +35,7 @@ from verieval.run.manifest import Manifest, read_manifest
 from verieval.run.store import COMPLETIONS, parse_completion, read_completions
 from verieval.task import Benchmark
 
-MAX_SAMPLE = 9_999
+MAX_SAMPLE = MAX_N - 1
 
 # Manifest sections on how completions were made, where nothing tells.
 UNKNOWN: Mapping[str, Mapping[str, Any]] = {

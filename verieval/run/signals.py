@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -25,27 +25,38 @@ class Stopped(BaseException):
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable() -> Iterator[Callable[[], None]]:
     """Raise :class:`Stopped` in the main thread on the first signal; a second one ends the process at once.
 
     Outside the main thread, where Python allows no handlers, nothing is changed. A signal that is ignored already
     (``nohup``) stays so.
+
+    Yields:
+        A function that raises :class:`Stopped` where a signal has come. Python drops what a handler raises within a
+        finaliser or a weak reference's callback, so long work calls it now and then, and it is called at the end.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: None
         return
+    asked: list[int] = []
     before = {signum: signal.getsignal(signum) for signum in SIGNALS}
 
     def stop(signum: int, frame: FrameType | None) -> None:
         for other in SIGNALS:
             signal.signal(other, signal.SIG_DFL)
+        asked.append(signum)
         raise Stopped(signum)
+
+    def check() -> None:
+        if asked:
+            raise Stopped(asked[0])
 
     for signum, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(signum, stop)
     try:
-        yield
+        yield check
+        check()
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler if handler is not None else signal.SIG_DFL)

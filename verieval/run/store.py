@@ -7,18 +7,20 @@ instant: what is there is valid, but for an unfinished last line that the next o
 from __future__ import annotations
 
 import fcntl
+import json
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, get_args
 
-from verieval.completion import Completion
+from verieval.completion import Completion, FinishReason
 from verieval.errors import VerievalError
 from verieval.run.jsonl import JsonlWriter, dump_json, read_rows, write_atomically
 from verieval.run.manifest import Manifest, check_same_protocol, read_manifest, write_manifest
-from verieval.verdict import CRITERIA, OUTCOMES, Verdict
+from verieval.verdict import CRITERIA, OUTCOMES, Stage, Verdict
 
 COMPLETIONS = "completions.jsonl"
 VERDICTS = "verdicts.jsonl"
@@ -51,8 +53,8 @@ class RunData:
     @property
     def requested(self) -> dict[str, int]:
         """Samples asked for, task by task: ``n``, unless the run was scored with unequal numbers on purpose."""
-        own: dict[str, int] = self.manifest["sampling"].get("n_by_task", {})
-        return dict.fromkeys(self.task_ids, self.n) | own
+        own: dict[str, int] = self.manifest["sampling"].get("n_by_task") or {}
+        return {task: own.get(task, self.n) for task in self.task_ids}
 
 
 def read_run(path: Path | str) -> RunData:
@@ -63,7 +65,6 @@ def read_run(path: Path | str) -> RunData:
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    _check_manifest(folder, manifest)
     run = RunData(folder, manifest, read_completions(folder), read_verdicts(folder))
     _check_asked(folder / COMPLETIONS, run.completions, manifest)
     return run
@@ -118,6 +119,7 @@ def parse_completion(row: Mapping[str, Any], where: str) -> Completion:
     _check_key(row, where)
     if not isinstance(row.get("text"), str):
         raise VerievalError(f"{where}: a completion needs a string `text`; repair or remove the line")
+    _check_fields(row, _COMPLETION_FIELDS, where)
     return Completion(**_known(Completion, row, where))
 
 
@@ -129,6 +131,7 @@ def parse_verdict(row: Mapping[str, Any], where: str) -> Verdict:
     passed = row.get("passed")
     if not isinstance(passed, dict) or not all(isinstance(passed.get(name), bool) for name in CRITERIA):
         raise VerievalError(f"{where}: `passed` must say yes or no for {' and '.join(CRITERIA)}; remove the line")
+    _check_fields(row, _VERDICT_FIELDS, where)
     return Verdict(**_known(Verdict, row, where))
 
 
@@ -140,6 +143,61 @@ def _check_key(row: Mapping[str, Any], where: str) -> None:
         raise VerievalError(f"{where}: a row needs `sample`, a number from 0; repair or remove the line")
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+
+
+def _is_seed(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _are_seconds(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+        for number in value.values()
+    )
+
+
+_Fields = Mapping[str, tuple[Callable[[Any], bool], str]]
+
+_TEXT = (_is_text, "a text")
+_COUNT = (_is_count, "a whole number from 0, or null")
+
+# What the further fields of a row may be where they are there: a test, and its words.
+_COMPLETION_FIELDS: _Fields = {
+    "finish_reason": (
+        lambda value: value in get_args(FinishReason),
+        f"one of {', '.join(filter(None, get_args(FinishReason)))}, or empty",
+    ),
+    "prompt_tokens": _COUNT,
+    "completion_tokens": _COUNT,
+    "seed": (_is_seed, "a whole number, or null"),
+}
+_VERDICT_FIELDS: _Fields = {
+    "stage": (lambda value: value in get_args(Stage), f"one of {', '.join(get_args(Stage))}"),
+    "code": _TEXT,
+    "mismatches": _COUNT,
+    "samples": _COUNT,
+    "detail": _TEXT,
+    "source_sha256": _TEXT,
+    "extraction": (lambda value: isinstance(value, dict), "an object"),
+    "seconds": (_are_seconds, "an object of numbers"),
+    "repaired_passed": (lambda value: value is None or isinstance(value, bool), "true, false or null"),
+}
+
+
+def _check_fields(row: Mapping[str, Any], known: _Fields, where: str) -> None:
+    for name, (fits, words) in known.items():
+        if name in row and not fits(row[name]):
+            raise VerievalError(
+                f"{where}: `{name}` must be {words}, not {json.dumps(row[name])[:60]}; repair or remove the line"
+            )
+
+
 def _known(kind: type[Completion] | type[Verdict], row: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The fields that the type has; others may come from a later version and are left out."""
     known = {field.name: row[field.name] for field in fields(kind) if field.name in row}
@@ -148,15 +206,6 @@ def _known(kind: type[Completion] | type[Verdict], row: Mapping[str, Any], where
     if missing:
         raise VerievalError(f"{where}: the row has no {', '.join(f'`{name}`' for name in missing)}; remove the line")
     return known
-
-
-def _check_manifest(folder: Path, manifest: Manifest) -> None:
-    """The fields that every reader of a run relies on."""
-    benchmark, sampling = manifest.get("benchmark"), manifest.get("sampling")
-    tasks = benchmark.get("tasks") if isinstance(benchmark, dict) else None
-    n = sampling.get("n") if isinstance(sampling, dict) else None
-    if not isinstance(tasks, list) or not isinstance(n, int):
-        raise VerievalError(f"{folder / 'manifest.json'} names no tasks or no n; restore it or start another run")
 
 
 def _check_asked(path: Path, rows: Iterable[Completion], manifest: Manifest) -> None:
