@@ -90,3 +90,15 @@ def test_doctor_without_icarus_says_what_to_install(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "FAIL icarus" in done.stdout
     assert "apt-get install iverilog" in done.stdout
+
+
+def test_doctor_tries_icarus(toolchain: object, tmp_path: Path) -> None:
+    """An installation that only answers -V is not called well."""
+    for name in ("iverilog", "vvp"):
+        script = tmp_path / name
+        script.write_text("#!/bin/sh\n[ \"$1\" = -V ] && echo 'Icarus Verilog version 12.0 (stable)' || exit 1\n")
+        script.chmod(0o755)
+    done = verieval("doctor", "--icarus", str(tmp_path))
+    assert done.returncode == 1
+    assert "FAIL icarus" in done.stdout
+    assert "fails on a one-line module" in done.stdout

@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from verieval.cli.common import cores, data_option, icarus_option, jobs_option, json_option, tasks_option
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
     from verieval.judge.check import Check, CheckedTask
     from verieval.task import Benchmark, Task
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-_DATA = click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    help="Checkout of the upstream repository (default: its folder under VERIEVAL_DATA).",
-)
 
 
 @click.group(name="bench")
@@ -31,7 +25,7 @@ def command() -> None:
 
 
 @command.command("list")
-@_JSON
+@json_option
 def list_(as_json: bool) -> None:
     """List the benchmarks, and whether their data is here."""
     from verieval import benchmarks
@@ -59,8 +53,8 @@ def list_(as_json: bool) -> None:
 @command.command()
 @click.argument("name")
 @click.argument("task_id", metavar="[TASK]", required=False)
-@_DATA
-@_JSON
+@data_option
+@json_option
 def show(name: str, task_id: str | None, data: Path | None, as_json: bool) -> None:
     """Show a benchmark, or one TASK of it."""
     from verieval import benchmarks
@@ -147,12 +141,12 @@ def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
 
 @command.command()
 @click.argument("name")
-@_DATA
-@click.option("--tasks", metavar="GLOB", help="Only tasks whose id matches (comma-separated).")
-@click.option("--icarus", type=click.Path(path_type=Path), help="Icarus installation (default: VERIEVAL_ICARUS, PATH).")
-@click.option("--jobs", type=click.IntRange(min=1), help="Simulations at a time (default: the number of cores).")
+@data_option
+@tasks_option
+@icarus_option
+@jobs_option
 @click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
-@_JSON
+@json_option
 def check(
     name: str, data: Path | None, tasks: str | None, icarus: Path | None, jobs: int | None, fresh: bool, as_json: bool
 ) -> None:
@@ -160,15 +154,13 @@ def check(
 
     Exit status 1 says that something broke that the errata do not list, or holds that they list as broken.
     """
-    import os
-
     from verieval import benchmarks
     from verieval.judge import JudgePool, find_toolchain
     from verieval.judge.check import check as run_check
 
     toolchain = find_toolchain(icarus)
     benchmark = benchmarks.load(name, data, tasks=tasks)
-    pool = JudgePool(benchmark, toolchain, jobs=jobs or os.cpu_count() or 1, recall=not fresh)
+    pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh)
     with pool, _progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
         result = run_check(benchmark, pool, advance)
     if as_json:

@@ -61,24 +61,31 @@ def criterion_option(default: str) -> Callable[[F], F]:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Checkout of the upstream repository (default: its folder under VERIEVAL_DATA).",
+)
+tasks_option = click.option("--tasks", metavar="GLOB", help="Only tasks whose id matches (comma-separated).")
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1, MAX_JOBS), help="Simulations at a time (default: the cores)."
+)
+icarus_option = click.option(
+    "--icarus",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Icarus installation (default: VERIEVAL_ICARUS, PATH).",
+)
+
 BENCHMARK_OPTIONS = (
-    click.option(
-        "--data",
-        type=click.Path(path_type=Path),
-        help="Checkout of the upstream repository (default: its folder under VERIEVAL_DATA).",
-    ),
-    click.option("--tasks", metavar="GLOB", help="Only tasks whose id matches (comma-separated)."),
+    data_option,
+    tasks_option,
     click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N tasks."),
 )
 
 JUDGING_OPTIONS = (
-    click.option("--jobs", type=click.IntRange(1, MAX_JOBS), help="Simulations at a time (default: the cores)."),
-    click.option(
-        "--icarus",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Icarus installation (default: VERIEVAL_ICARUS, PATH).",
-    ),
+    jobs_option,
+    icarus_option,
     click.option(
         "--cpu-limit",
         type=click.IntRange(1, MAX_SECONDS),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from verieval.cli.common import icarus_option, json_option
 from verieval.errors import VerievalError
 
 
@@ -41,8 +42,8 @@ _PACKAGES = (
 
 
 @click.command(name="doctor")
-@click.option("--icarus", type=click.Path(path_type=Path), help="Icarus installation (default: VERIEVAL_ICARUS, PATH).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@icarus_option
+@json_option
 def command(icarus: Path | None, as_json: bool) -> None:
     """Report every tool that is found and what its version means.
 
@@ -60,10 +61,18 @@ def command(icarus: Path | None, as_json: bool) -> None:
 
 
 def _icarus(chosen: Path | None) -> Finding:
+    from verieval.judge.icarus import probe
+    from verieval.judge.limits import Limits
+    from verieval.judge.process import Launcher
     from verieval.judge.toolchain import OLDEST, VERSION_NOTES, find_toolchain
 
     try:
         found = find_toolchain(chosen)
+        launcher = Launcher(Limits())
+        try:
+            probe(launcher, found)
+        finally:
+            launcher.close()
     except VerievalError as error:
         return Finding("icarus", False, "", "", str(error))
     known = VERSION_NOTES.get(min(max(found.major, min(VERSION_NOTES)), max(VERSION_NOTES)), "")

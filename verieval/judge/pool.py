@@ -121,7 +121,12 @@ class JudgePool:
         return verdict
 
     def reference(self, task: Task) -> Future[ReferenceRun]:
-        """The reference run of a task, from the cache or made now; None-like records for a task without reference."""
+        """The reference run of a task that has one, from the cache or made now.
+
+        Raises:
+            Lost: (from the future) the tools were killed from outside, several times.
+            VerievalError: (from the future) a tool or the work folder cannot be used.
+        """
         with self._lock:
             running = self._reference_runs.get(task.id)
             if running is not None:
@@ -187,7 +192,7 @@ class JudgePool:
         def gathered(evidence: Evidence) -> None:
             report = evidence.report
             if self.rule.counts_samples and report is not None and report.clean and task.reference is not None:
-                _then(self.reference(task), lambda run: finish(evidence, run.samples), result)
+                _then(self.reference(task), lambda run: finish(evidence, run.samples), result, lost)
             else:
                 finish(evidence, None)
 
