@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from verieval.cli.common import cores, data_option, icarus_option, jobs_option, json_option, tasks_option
+from verieval.cli.common import data_option, icarus_option, jobs_option, json_option, tasks_option
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def check(
     from verieval import benchmarks
     from verieval.judge import JudgePool, find_toolchain
     from verieval.judge.check import check as run_check
+    from verieval.run.manifest import cores
 
     toolchain = find_toolchain(icarus)
     benchmark = benchmarks.load(name, data, tasks=tasks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -140,6 +139,7 @@ def prepare_judge(benchmark: Benchmark, options: dict[str, Any]) -> Callable[[st
         VerievalError: no simulator, or one that cannot judge this benchmark, or a limit out of range.
     """
     from verieval.judge import JudgePool, Limits, find_toolchain
+    from verieval.run.manifest import cores
 
     cpu = None if options["cpu_limit"] is None else float(options["cpu_limit"])
     limits = Limits.from_options(compile_cpu=cpu, simulate_cpu=cpu, memory_mib=options["memory_limit"])
@@ -147,11 +147,6 @@ def prepare_judge(benchmark: Benchmark, options: dict[str, Any]) -> Callable[[st
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
     jobs = options["jobs"] or cores()
     return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def describe_chosen(whole: Benchmark, chosen: Benchmark) -> dict[str, Any]:

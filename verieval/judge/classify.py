@@ -10,7 +10,6 @@ import signal
 from dataclasses import dataclass
 
 from verieval.judge.icarus import CANDIDATE, Evidence
-from verieval.judge.process import ProcessResult
 from verieval.judge.rules import BenchReport, Rule
 from verieval.verdict import Candidate, Outcome, Stage
 
@@ -54,11 +53,11 @@ def classify(
         if cut_off and finding.outcome == "syntax":
             return Finding("truncated", finding.stage, f"cut off at the token limit: {finding.detail}")
         return finding
-    return _run_failure(evidence) or _bench_answer(evidence.report, rule, expected_samples)
+    return _tool_failure(evidence, "simulation", "compiled") or _bench_answer(evidence.report, rule, expected_samples)
 
 
 def _compile_failure(candidate: Candidate, evidence: Evidence) -> Finding:
-    tool = _tool_failure(evidence.compile, evidence, "compiler", "extracted")
+    tool = _tool_failure(evidence, "compiler", "extracted")
     if tool:
         return tool
     assert evidence.alone is not None
@@ -71,7 +70,7 @@ def _compile_failure(candidate: Candidate, evidence: Evidence) -> Finding:
         missing = _MISSING_MODULE.search(alone_log)
         if missing:
             return Finding("not_self_contained", "parsed", f"it instantiates {missing[1]}, which it does not define")
-        if _INTERFACE.search(alone_log) and "Unable to find the root module" in alone_log:
+        if "Unable to find the root module" in alone_log:
             return Finding("interface", "parsed", _first(alone_log))
         return Finding("elaboration", "parsed", _first(alone_log))
     if _INTERFACE.search(evidence.compile_log):
@@ -79,12 +78,8 @@ def _compile_failure(candidate: Candidate, evidence: Evidence) -> Finding:
     return Finding("bench_compile", "self_contained", _first(evidence.compile_log))
 
 
-def _run_failure(evidence: Evidence) -> Finding | None:
-    assert evidence.simulate is not None
-    return _tool_failure(evidence.simulate, evidence, "simulation", "compiled")
-
-
-def _tool_failure(process: ProcessResult, evidence: Evidence, what: str, stage: Stage) -> Finding | None:
+def _tool_failure(evidence: Evidence, what: str, stage: Stage) -> Finding | None:
+    process = evidence.last
     if process.timed_out:
         return Finding("timeout", stage, f"the {what} ran into its time limit after {process.cpu:.1f} CPU seconds")
     if process.too_much_output:
@@ -93,7 +88,7 @@ def _tool_failure(process: ProcessResult, evidence: Evidence, what: str, stage: 
         return Finding("resource", stage, f"the {what} ran out of memory")
     if process.signal:
         name = signal.Signals(process.signal).name
-        cause = _first(evidence.output if evidence.simulate else evidence.compile_log)
+        cause = _first(evidence.last_log)
         return Finding("crash", stage, f"the {what} was ended by {name}" + (f": {cause}" if cause else ""))
     return None
 

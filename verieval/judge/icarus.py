@@ -43,7 +43,7 @@ _OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|Cannot allocate memory|vir
 class Evidence:
     """What compiling and simulating one candidate showed.
 
-    ``alone`` is the log of compiling it without the bench, made only when compiling with the bench failed; None
+    ``alone`` tells of compiling it without the bench, tried only when the compiler refused it with the bench; None
     otherwise. Logs are cut in the middle; the official answer and the report were read before that.
     """
 
@@ -58,11 +58,19 @@ class Evidence:
     alone_log: str = ""
 
     @property
+    def last(self) -> ProcessResult:
+        """How the last tool of the flow ended."""
+        return self.simulate or self.compile
+
+    @property
+    def last_log(self) -> str:
+        """What the last tool of the flow said."""
+        return self.output if self.simulate else self.compile_log
+
+    @property
     def out_of_memory(self) -> bool:
-        """The last tool that ran said so, and died of it: the words alone could be the candidate's."""
-        last, text = (self.simulate, self.output) if self.simulate else (self.compile, self.compile_log)
-        failed = bool(last.signal) or last.returncode != 0
-        return failed and bool(_OUT_OF_MEMORY.search(text))
+        """The last tool said so, and died of it: the words alone could be the candidate's."""
+        return self.last.returncode != 0 and bool(_OUT_OF_MEMORY.search(self.last_log))
 
 
 def gather(
@@ -145,8 +153,11 @@ def _gather(
     # Upstream flows go on whenever the compiler left a file; its exit status agrees with that.
     if compiled.returncode != 0 or not (folder / _COMPILED).exists():
         official = rule.official(Transcript(compile_log, compiled=False, timed_out=compiled.timed_out))
+        failed = Evidence(compiled, cut(compile_log), False, official, None)
+        if compiled.signal:
+            return failed  # the compiler broke or ran into a limit, and would again
         alone, alone_log = _compile_alone(launcher, toolchain, bench, module, folder)
-        return Evidence(compiled, cut(compile_log), False, official, None, alone=alone, alone_log=cut(alone_log))
+        return replace(failed, alone=alone, alone_log=cut(alone_log))
     return _simulate(launcher, toolchain, bench, rule, folder, compiled, compile_log)
 
 
@@ -165,8 +176,6 @@ def _simulate(
     argv = [*toolchain.vvp, "-n", _COMPILED, "-none"]
     stderr = "stderr" if bench.separate_stderr else None
     ran = launcher.run(argv, folder, cpu=launcher.limits.simulate_cpu, stdout="stdout", stderr=stderr)
-    if ran.killed_from_outside:
-        raise Lost
     transcript = Transcript(
         compile_log,
         compiled=True,

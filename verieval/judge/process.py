@@ -77,7 +77,7 @@ class Launcher:
 
         Raises:
             VerievalError: the tool cannot be started.
-            Lost: the launcher was killed.
+            Lost: the launcher or the tool was killed from outside.
         """
         request = {
             "argv": argv,
@@ -103,6 +103,8 @@ class Launcher:
         result = ProcessResult(**json.loads(line))
         if result.error:
             raise VerievalError(f"cannot run {argv[0]}: {result.error}")
+        if result.killed_from_outside:
+            raise Lost
         return result
 
     def folder(self, name: str) -> Path:

@@ -58,12 +58,17 @@ def describe_benchmark(benchmark: Benchmark, tasks: Sequence[str] | None = None)
     }
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def describe_machine() -> dict[str, Any]:
     """Manifest section of the machine: what may explain a difference, nothing that names it."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpus": cores(),
     }
 
 
