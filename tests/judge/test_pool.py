@@ -20,11 +20,14 @@ from verieval.errors import VerievalError
 from verieval.judge import JudgePool, Limits, Toolchain
 from verieval.judge import workers as workers_module
 from verieval.judge.process import Launcher
+from verieval.judge.sandbox import NO_SANDBOX, Sandbox
 
 SLOW = RIGHT.replace("endmodule", "  integer i; initial for (i = 0; i < 20000000; i = i + 1) ;\nendmodule")
 
 
 def pool_of(toolchain: Toolchain, cache: Path, **options: object) -> JudgePool:
+    """A pool without sandbox, so that a test sees its folders and processes."""
+    options.setdefault("sandbox", NO_SANDBOX)
     return JudgePool(make_benchmark(), toolchain, cache=cache, extraction="verbatim", **options)  # type: ignore[arg-type]
 
 
@@ -171,14 +174,13 @@ def test_a_full_work_folder_fails_no_candidate(
 def test_a_disk_that_fills_later_stops_the_run(
     toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from verieval.judge import icarus
-
-    class Full:
-        f_bavail, f_frsize = 0, 4096
+    ask = Launcher._ask
 
     with pool_of(toolchain, tmp_path) as pool:
         assert pool.submit(Completion("inc", 0, RIGHT)).result().outcome == "passed"
-        monkeypatch.setattr(icarus.os, "statvfs", lambda _: Full)
+        monkeypatch.setattr(
+            Launcher, "_ask", lambda *job: (lambda header, printed: ({**header, "free": 0}, printed))(*ask(*job))
+        )
         future = pool.submit(Completion("inc", 1, "module inc(;"))
         with pytest.raises(VerievalError, match=r"cannot use the work folder .*No space left on device"):
             future.result(timeout=60)
@@ -221,7 +223,9 @@ def test_a_version_that_cannot_compile_the_benchmark_is_refused(toolchain: Toolc
         JudgePool(benchmark, replace(toolchain, version="10.3"), cache=tmp_path)
 
 
-@pytest.mark.parametrize("field", ["compile_cpu", "simulate_cpu", "memory_mib", "output_mib", "wall_factor"])
+@pytest.mark.parametrize(
+    "field", ["compile_cpu", "simulate_cpu", "memory_mib", "output_mib", "wall_factor", "work_mib"]
+)
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), 1e300, 10**30])
 def test_limits_are_within_reason(field: str, value: float) -> None:
     with pytest.raises(VerievalError, match=field):
@@ -236,8 +240,8 @@ def test_upstreams_shorter_limit_holds(toolchain: Toolchain, tmp_path: Path) -> 
 def _record_launchers(monkeypatch: pytest.MonkeyPatch) -> list[Launcher]:
     started: list[Launcher] = []
 
-    def start(limits: Limits) -> Launcher:
-        started.append(Launcher(limits))
+    def start(limits: Limits, sandbox: Sandbox) -> Launcher:
+        started.append(Launcher(limits, sandbox))
         return started[-1]
 
     monkeypatch.setattr(workers_module, "Launcher", start)

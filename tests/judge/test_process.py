@@ -14,7 +14,7 @@ import pytest
 
 from verieval.errors import VerievalError
 from verieval.judge.limits import Limits
-from verieval.judge.process import Launcher, Lost
+from verieval.judge.process import Done, Launcher, Lost, Step
 
 
 @pytest.fixture
@@ -24,21 +24,51 @@ def launcher() -> Iterator[Launcher]:
     launcher.close()
 
 
-def sh(launcher: Launcher, script: str, cpu: float = 1.0, name: str = "work"):  # type: ignore[no-untyped-def]
-    folder = launcher.root / name
-    folder.mkdir(exist_ok=True)
-    return launcher.run(["/bin/sh", "-c", script], folder, cpu=cpu), folder
+def sh(launcher: Launcher, *scripts: str, cpu: float = 1.0, **files: bytes) -> Done:
+    return launcher.run(files, [Step(("/bin/sh", "-c", script), cpu, f"stdout{i}") for i, script in enumerate(scripts)])
 
 
 def test_output_and_status(launcher: Launcher) -> None:
-    result, folder = sh(launcher, "echo out; echo err >&2; exit 3")
-    assert (result.returncode, result.signal, result.killed) == (3, 0, "")
-    assert sorted((folder / "stdout").read_text().split()) == ["err", "out"]
+    done = sh(launcher, "echo out; echo err >&2; exit 3")
+    assert (done.steps[0].returncode, done.steps[0].signal, done.steps[0].killed) == (3, 0, "")
+    assert sorted(done.printed["stdout0"].split()) == ["err", "out"]
+
+
+def test_streams_apart_when_asked(launcher: Launcher) -> None:
+    done = launcher.run({}, [Step(("/bin/sh", "-c", "echo out; echo err >&2"), 1, "out", "err")])
+    assert done.printed == {"out": "out\n", "err": "err\n"}
+
+
+def test_a_job_has_its_files_and_an_empty_folder(launcher: Launcher) -> None:
+    data = bytes(range(256)) * 500
+    assert sh(launcher, "ls; cksum < a; touch left", a=data).printed["stdout0"].split()[0] == "a"
+    assert sh(launcher, "ls -a .. | grep -v '^\\.' | wc -l; ls").printed["stdout0"].split() == ["1", "stdout0"]
+
+
+def test_steps_end_with_the_first_that_fails(launcher: Launcher) -> None:
+    assert len(sh(launcher, "true", "exit 1", "true").steps) == 2
+    first = Step(("/bin/sh", "-c", "true"), 1, makes="product")
+    assert len(launcher.run({}, [first, first]).steps) == 1
+    first = Step(("/bin/sh", "-c", "touch product"), 1, makes="product")
+    assert len(launcher.run({}, [first, first]).steps) == 2
+
+
+def test_bytes_that_are_no_text_come_back_as_text(launcher: Launcher) -> None:
+    assert sh(launcher, "printf '\\377\\303\\244'").printed["stdout0"] == "\ufffd\u00e4"
+
+
+def test_a_log_that_was_replaced_is_not_followed(launcher: Launcher, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2")
+    assert sh(launcher, f"rm stdout0; ln -s {secret} stdout0").printed["stdout0"] == ""
+    assert sh(launcher, "rm stdout0; mkfifo stdout0").printed["stdout0"] == ""
+    assert sh(launcher, "rm stdout0; mkdir stdout0").printed["stdout0"] == ""
+    assert sh(launcher, "echo fine").printed["stdout0"] == "fine\n"
 
 
 def test_cpu_time_is_limited_not_wall_time() -> None:
     launcher = Launcher(Limits(wall_factor=60))
-    result, _ = sh(launcher, "while :; do :; done")
+    result = sh(launcher, "while :; do :; done").steps[0]
     launcher.close()
     assert result.timed_out
     assert result.killed == ""
@@ -46,53 +76,47 @@ def test_cpu_time_is_limited_not_wall_time() -> None:
 
 
 def test_wall_backstop_kills_the_whole_group(launcher: Launcher) -> None:
-    result, folder = sh(launcher, "sleep 60 & echo $! > child; sleep 60")
-    assert result.killed == "wall"
-    child = int((folder / "child").read_text())
-    _until(lambda: not _alive(child))
+    done = sh(launcher, "sleep 60 & echo $!; sleep 60")
+    assert done.steps[0].killed == "wall"
+    _until(lambda: not _alive(int(done.printed["stdout0"])))
 
 
 def test_what_a_command_leaves_running_is_killed(launcher: Launcher) -> None:
-    result, folder = sh(launcher, "sleep 60 & echo $! > child")
-    assert result.returncode == 0
-    child = int((folder / "child").read_text())
-    _until(lambda: not _alive(child))
+    done = sh(launcher, "sleep 60 & echo $!")
+    assert done.steps[0].returncode == 0
+    _until(lambda: not _alive(int(done.printed["stdout0"])))
 
 
 def test_output_is_bounded(launcher: Launcher) -> None:
-    result, folder = sh(
-        launcher, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa || exit 1; done", cpu=20
-    )
-    assert (folder / "stdout").stat().st_size <= 1 << 20
-    assert result.too_much_output or result.returncode
+    done = sh(launcher, "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa || exit 1; done", cpu=20)
+    assert len(done.printed["stdout0"]) <= 1 << 20
+    assert done.steps[0].too_much_output or done.steps[0].returncode
 
 
 def test_memory_is_bounded(launcher: Launcher) -> None:
     script = "import sys\ntry:\n  bytearray(1 << 30)\nexcept MemoryError:\n  sys.exit(7)"
-    folder = launcher.folder("memory")
-    result = launcher.run([sys.executable, "-I", "-S", "-c", script], folder, cpu=5)
-    assert result.returncode == 7
+    done = launcher.run({}, [Step((sys.executable, "-I", "-S", "-c", script), 5)])
+    assert done.steps[0].returncode == 7
 
 
-def test_environment_is_the_launchers_own(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_the_launchers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "hunter2")
     fresh = Launcher(Limits())
     try:
-        _, folder = sh(fresh, "env")
-        assert "hunter2" not in (folder / "stdout").read_text()
+        assert "hunter2" not in sh(fresh, "env").printed["stdout0"]
     finally:
         fresh.close()
 
 
 def test_standard_input_is_empty(launcher: Launcher) -> None:
-    result, folder = sh(launcher, "cat; echo done")
-    assert (folder / "stdout").read_text() == "done\n"
-    assert result.returncode == 0
+    done = sh(launcher, "cat; echo done")
+    assert done.printed["stdout0"] == "done\n"
+    assert done.steps[0].returncode == 0
 
 
 def test_a_missing_tool_is_a_sentence(launcher: Launcher) -> None:
-    with pytest.raises(VerievalError, match="cannot run /nowhere/iverilog"):
-        launcher.run(["/nowhere/iverilog"], launcher.folder("missing"), cpu=1)
+    with pytest.raises(VerievalError, match="cannot run /nowhere/iverilog: No such file"):
+        launcher.run({}, [Step(("/nowhere/iverilog",), 1)])
 
 
 def test_a_killed_launcher_is_told_from_a_failed_command(launcher: Launcher) -> None:
@@ -101,25 +125,30 @@ def test_a_killed_launcher_is_told_from_a_failed_command(launcher: Launcher) -> 
         sh(launcher, "true")
 
 
+def test_a_vanished_work_folder_is_told_from_a_failed_command(launcher: Launcher) -> None:
+    launcher.root.rmdir()
+    with pytest.raises(Lost):
+        sh(launcher, "true")
+
+
 def test_close_removes_the_folder() -> None:
     launcher = Launcher(Limits())
-    root = launcher.root
-    launcher.folder("a")
+    sh(launcher, "true", a=b"text")
     launcher.close()
-    assert not root.exists()
+    assert not launcher.root.exists()
 
 
 def test_nothing_outlives_a_killed_pool() -> None:
     """SIGKILL of the program: the running tool dies and the work folder goes."""
     script = (
-        "from verieval.judge.process import Launcher; from verieval.judge.limits import Limits\n"
+        "from verieval.judge.process import Launcher, Step; from verieval.judge.limits import Limits\n"
         "l = Launcher(Limits()); print(l.root, flush=True)\n"
-        "l.run(['/bin/sh', '-c', 'echo $$ > pid; sleep 60'], l.folder('a'), cpu=60)"
+        "l.run({}, [Step(('/bin/sh', '-c', 'echo $$ > pid; sleep 60'), 60)])"
     )
     program = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None
     root = Path(program.stdout.readline().strip())
-    pid_file = root / "a" / "pid"
+    pid_file = root / "0" / "pid"
     _until(lambda: pid_file.exists() and bool(pid_file.read_text().strip()))
     pid = int(pid_file.read_text())
     program.kill()

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from verieval.cli.common import data_option, icarus_option, jobs_option, json_option, tasks_option
+from verieval.cli.common import (
+    data_option,
+    icarus_option,
+    jobs_option,
+    json_option,
+    open_sandbox,
+    sandbox_option,
+    tasks_option,
+)
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -145,23 +153,32 @@ def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
 @tasks_option
 @icarus_option
 @jobs_option
+@sandbox_option
 @click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
 @json_option
 def check(
-    name: str, data: Path | None, tasks: str | None, icarus: Path | None, jobs: int | None, fresh: bool, as_json: bool
+    name: str,
+    data: Path | None,
+    tasks: str | None,
+    icarus: Path | None,
+    jobs: int | None,
+    sandbox: bool | None,
+    fresh: bool,
+    as_json: bool,
 ) -> None:
     """Run every reference against its own bench with the present toolchain.
 
     Exit status 1 says that something broke that the errata do not list, or holds that they list as broken.
     """
     from verieval import benchmarks
-    from verieval.judge import JudgePool, find_toolchain
+    from verieval.judge import JudgePool, Limits, find_toolchain
     from verieval.judge.check import check as run_check
     from verieval.run.manifest import cores
 
     toolchain = find_toolchain(icarus)
     benchmark = benchmarks.load(name, data, tasks=tasks)
-    pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh)
+    walls = open_sandbox(toolchain, Limits(), sandbox)
+    pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls)
     with pool, _progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
         result = run_check(benchmark, pool, advance)
     if as_json:

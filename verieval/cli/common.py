@@ -15,7 +15,8 @@ from verieval.verdict import CRITERIA
 
 if TYPE_CHECKING:
     from verieval.completion import Completion
-    from verieval.judge import JudgePool
+    from verieval.judge import JudgePool, Limits, Toolchain
+    from verieval.judge.sandbox import Sandbox
     from verieval.run.store import RunStore
     from verieval.task import Benchmark
 
@@ -76,6 +77,13 @@ icarus_option = click.option(
     help="Icarus installation (default: VERIEVAL_ICARUS, PATH).",
 )
 
+sandbox_option = click.option(
+    "--require-sandbox/--no-sandbox",
+    "sandbox",
+    default=None,
+    help="Refuse to judge without a sandbox, or do without one (default: bubblewrap where it works).",
+)
+
 BENCHMARK_OPTIONS = (
     data_option,
     tasks_option,
@@ -93,6 +101,14 @@ JUDGING_OPTIONS = (
         "rule ends a simulation sooner, that holds.",
     ),
     click.option("--memory-limit", type=click.IntRange(min=16), metavar="MIB", help="Memory of each of them."),
+    click.option(
+        "--mismatch-samples",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="End a failing simulation after N samples (default: 1000). It changes no verdict, only how far mismatches "
+        "are counted.",
+    ),
+    sandbox_option,
     criterion_option(f"{DEFAULT_CRITERION}, or what the run was started with"),
     click.option(
         "--executor", type=click.Choice(["local"]), default="local", show_default=True, help="Where judging runs."
@@ -142,11 +158,34 @@ def prepare_judge(benchmark: Benchmark, options: dict[str, Any]) -> Callable[[st
     from verieval.run.manifest import cores
 
     cpu = None if options["cpu_limit"] is None else float(options["cpu_limit"])
-    limits = Limits.from_options(compile_cpu=cpu, simulate_cpu=cpu, memory_mib=options["memory_limit"])
+    limits = Limits.from_options(
+        compile_cpu=cpu,
+        simulate_cpu=cpu,
+        memory_mib=options["memory_limit"],
+        mismatch_samples=options["mismatch_samples"],
+    )
     toolchain = find_toolchain(options["icarus"])
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
+    sandbox = open_sandbox(toolchain, limits, options["sandbox"])
     jobs = options["jobs"] or cores()
-    return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction)
+    return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox)
+
+
+def open_sandbox(toolchain: Toolchain, limits: Limits, wanted: bool | None) -> Sandbox:
+    """The sandbox that there is, with a word to the user where there is none.
+
+    Raises:
+        VerievalError: one is required and there is none.
+    """
+    from verieval.judge.sandbox import find_sandbox
+
+    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=wanted)
+    if not sandbox.holds:
+        note(
+            f"no sandbox, since {sandbox.reason}: candidates run under resource limits alone, and those that the "
+            "policy refuses are not run at all, so they fail the official rule too"
+        )
+    return sandbox
 
 
 def describe_chosen(whole: Benchmark, chosen: Benchmark) -> dict[str, Any]:

@@ -8,11 +8,16 @@ import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from verieval.cli.common import icarus_option, json_option
 from verieval.errors import VerievalError
+
+if TYPE_CHECKING:
+    from verieval.judge import Toolchain
+    from verieval.judge.sandbox import Sandbox
 
 
 @dataclass(frozen=True)
@@ -28,13 +33,12 @@ class Finding:
 
 # Tools beside Icarus: executable, how to ask, what a missing one costs.
 _TOOLS = (
-    ("bwrap", "--version", "not used by this version, which has no sandbox: judge untrusted models in a container"),
     ("verilator", "--version", "not used by this version"),
     ("yosys", "-V", "not used by this version"),
 )
 # Python packages by the part that needs them; none is imported here.
 _PACKAGES = (
-    ("pyslang", True, "reads ports; required"),
+    ("pyslang", True, "admits candidates, seals benches; required"),
     ("torch", False, "the hf engine (extra torch)"),
     ("transformers", False, "the hf engine (extra torch)"),
     ("peft", False, "LoRA adapters in the hf engine (extra torch)"),
@@ -49,7 +53,7 @@ def command(icarus: Path | None, as_json: bool) -> None:
 
     Exit status 1 says that something that judging needs is missing or too old.
     """
-    findings = [_icarus(icarus), *map(_tool, _TOOLS), *map(_package, _PACKAGES), *_benchmarks()]
+    findings = [*_judging(icarus), *map(_tool, _TOOLS), *map(_package, _PACKAGES), *_benchmarks()]
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -60,21 +64,36 @@ def command(icarus: Path | None, as_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _icarus(chosen: Path | None) -> Finding:
-    from verieval.judge.icarus import probe
+def _judging(chosen: Path | None) -> list[Finding]:
+    """Icarus and the sandbox, both tried: what an installation says of itself is not what it does."""
     from verieval.judge.limits import Limits
-    from verieval.judge.process import Launcher
-    from verieval.judge.toolchain import OLDEST, VERSION_NOTES, find_toolchain
+    from verieval.judge.sandbox import find_sandbox
+    from verieval.judge.toolchain import find_toolchain
 
     try:
         found = find_toolchain(chosen)
-        launcher = Launcher(Limits())
-        try:
-            probe(launcher, found)
-        finally:
-            launcher.close()
+        sandbox = find_sandbox(found, Limits().work_mib)
+        icarus = _icarus(found, sandbox)
     except VerievalError as error:
-        return Finding("icarus", False, "", "", str(error))
+        return [Finding("icarus", False, "", "", str(error))]
+    if not sandbox.holds:
+        lack = f"{sandbox.reason}; candidates run under resource limits alone: judge untrusted models in a container"
+        return [icarus, Finding("sandbox", None, "none", "", lack)]
+    use = "tools see themselves and a private work folder: no network, no environment, no /proc"
+    return [icarus, Finding("sandbox", True, f"bubblewrap {sandbox.version}", sandbox.prefix[0], use)]
+
+
+def _icarus(found: Toolchain, sandbox: Sandbox) -> Finding:
+    from verieval.judge.icarus import probe
+    from verieval.judge.limits import Limits
+    from verieval.judge.process import Launcher
+    from verieval.judge.toolchain import OLDEST, VERSION_NOTES
+
+    launcher = Launcher(Limits(), sandbox)
+    try:
+        probe(launcher, found)
+    finally:
+        launcher.close()
     known = VERSION_NOTES.get(min(max(found.major, min(VERSION_NOTES)), max(VERSION_NOTES)), "")
     return Finding("icarus", found.major >= OLDEST, found.version, found.iverilog[0], known)
 

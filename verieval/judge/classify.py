@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 import signal
 from dataclasses import dataclass
+from typing import cast
 
-from verieval.judge.icarus import CANDIDATE, Evidence
-from verieval.judge.rules import BenchReport, Rule
+from verieval.judge.evidence import Evidence
+from verieval.judge.icarus import CANDIDATE, Trial
+from verieval.judge.reference import ReferenceRun
+from verieval.judge.rules import Rule
 from verieval.verdict import Candidate, Outcome, Stage
 
 _SYNTAX = re.compile(r"syntax error|I give up|Malformed statement|[Ee]rror: [Ii]nvalid (?:module item|statement)")
@@ -32,36 +35,57 @@ class Finding:
     detail: str = ""
 
 
+# Stage that a candidate had reached when the policy refused it.
+_REFUSED_AT: dict[str, Stage] = {"syntax": "extracted", "resource": "extracted", "timeout": "extracted"}
+
+
 def classify(
-    candidate: Candidate, evidence: Evidence, rule: Rule, expected_samples: int | None, *, cut_off: bool
+    candidate: Candidate, evidence: Evidence, rule: Rule, reference: ReferenceRun | None, *, cut_off: bool
 ) -> Finding:
     """The strict finding on a candidate.
 
     Args:
         candidate: what was judged.
-        evidence: what its compilation and simulation showed.
+        evidence: what the policy said of it, and what its compilation and simulation showed.
         rule: the benchmark's rule.
-        expected_samples: samples that the reference run reaches on this toolchain; None where the bench counts none
-            or the reference does not run.
+        reference: what the reference does on this toolchain; None where there is none.
         cut_off: the completion ended because it reached the token limit.
     """
     if not candidate.source.strip():
         outcome: Outcome = "truncated" if cut_off else "no_code"
         return Finding(outcome, "none", "the completion holds no code")
-    if not evidence.compiled:
-        finding = _compile_failure(candidate, evidence)
-        if cut_off and finding.outcome == "syntax":
-            return Finding("truncated", finding.stage, f"cut off at the token limit: {finding.detail}")
-        return finding
-    return _tool_failure(evidence, "simulation", "compiled") or _bench_answer(evidence.report, rule, expected_samples)
+    trial = evidence.trial
+    if evidence.ruling.outcome:
+        finding = _refused(candidate, evidence)
+    elif trial is not None and not trial.compiled:
+        finding = _compile_failure(candidate, trial)
+    else:
+        assert trial is not None
+        return _tool_failure(trial, "simulation", "compiled") or _bench_answer(trial, rule, reference)
+    if cut_off and finding.outcome == "syntax":
+        return Finding("truncated", finding.stage, f"cut off at the token limit: {finding.detail}")
+    return finding
 
 
-def _compile_failure(candidate: Candidate, evidence: Evidence) -> Finding:
-    tool = _tool_failure(evidence, "compiler", "extracted")
+def _refused(candidate: Candidate, evidence: Evidence) -> Finding:
+    """Icarus decides what compiles, the policy what is allowed."""
+    ruling, plain = evidence.ruling, evidence.plain
+    if plain is not None and not plain.compiled:
+        compiler = _compile_failure(candidate, plain)
+        if compiler.outcome == "syntax" or ruling.outcome not in ("forbidden", "not_self_contained"):
+            return compiler
+    outcome = cast("Outcome", ruling.outcome)
+    where = f"line {ruling.line}: " if ruling.line else ""
+    accepted = "Icarus accepts it, but it cannot be shown to stay inside its module: " if not ruling.certain else ""
+    return Finding(outcome, _REFUSED_AT.get(outcome, "parsed"), f"{where}{accepted if plain else ''}{ruling.reason}")
+
+
+def _compile_failure(candidate: Candidate, trial: Trial) -> Finding:
+    tool = _tool_failure(trial, "compiler", "extracted")
     if tool:
         return tool
-    assert evidence.alone is not None
-    alone_log, alone_ok = evidence.alone_log, evidence.alone.returncode == 0
+    assert trial.alone is not None
+    alone_log, alone_ok = trial.alone_log, trial.alone.returncode == 0
     if _SYNTAX.search(alone_log):
         return Finding("syntax", "extracted", _first(alone_log))
     if not candidate.defines_target:
@@ -73,43 +97,61 @@ def _compile_failure(candidate: Candidate, evidence: Evidence) -> Finding:
         if "Unable to find the root module" in alone_log:
             return Finding("interface", "parsed", _first(alone_log))
         return Finding("elaboration", "parsed", _first(alone_log))
-    if _INTERFACE.search(evidence.compile_log):
-        return Finding("interface", "self_contained", _first(evidence.compile_log, _INTERFACE))
-    return Finding("bench_compile", "self_contained", _first(evidence.compile_log))
+    if _INTERFACE.search(trial.compile_log):
+        return Finding("interface", "self_contained", _first(trial.compile_log, _INTERFACE))
+    return Finding("bench_compile", "self_contained", _first(trial.compile_log))
 
 
-def _tool_failure(evidence: Evidence, what: str, stage: Stage) -> Finding | None:
-    process = evidence.last
+def _tool_failure(trial: Trial, what: str, stage: Stage) -> Finding | None:
+    process = trial.last
     if process.timed_out:
         return Finding("timeout", stage, f"the {what} ran into its time limit after {process.cpu:.1f} CPU seconds")
     if process.too_much_output:
         return Finding("resource", stage, f"the {what} wrote more than it may")
-    if evidence.out_of_memory:
+    if trial.full:
+        return Finding("resource", stage, f"the {what} filled its work folder")
+    if trial.out_of_memory:
         return Finding("resource", stage, f"the {what} ran out of memory")
     if process.signal:
         name = signal.Signals(process.signal).name
-        cause = _first(evidence.last_log)
+        cause = _first(trial.last_log)
         return Finding("crash", stage, f"the {what} was ended by {name}" + (f": {cause}" if cause else ""))
     return None
 
 
-def _bench_answer(report: BenchReport | None, rule: Rule, expected_samples: int | None) -> Finding:
+def _bench_answer(trial: Trial, rule: Rule, reference: ReferenceRun | None) -> Finding:
+    report = trial.report
     assert report is not None
     if report.clean and not rule.counts_samples:
-        return Finding("passed", "passed")
+        return _traced(trial, reference)
     if report.verdicts > 1:
         return Finding("tampered", "simulated", f"{report.verdicts} verdict lines where the bench prints one")
     if not rule.counts_samples:
         return Finding("mismatch", "simulated", "the bench did not report a pass")
     if report.verdicts == 0:
         return Finding("crash", "simulated", "the simulation ended without the bench's verdict")
+    expected = reference.samples if reference else None
     if report.mismatches:
-        return Finding("mismatch", "simulated", f"{report.mismatches} of {report.samples} samples differ")
+        ended_early = expected is not None and report.samples is not None and report.samples < expected
+        first = "the first " if ended_early else ""
+        return Finding("mismatch", "simulated", f"{report.mismatches} of {first}{report.samples} samples differ")
     if not report.samples:
         return Finding("tampered", "simulated", "the bench compared no sample")
-    if expected_samples is not None and report.samples != expected_samples:
-        detail = f"{report.samples} samples where the reference run has {expected_samples}"
-        return Finding("tampered", "simulated", detail)
+    if expected is not None and report.samples != expected:
+        return Finding("tampered", "simulated", f"{report.samples} samples where the reference run has {expected}")
+    return _traced(trial, reference)
+
+
+def _traced(trial: Trial, reference: ReferenceRun | None) -> Finding:
+    """A clean verdict counts if the bench did what it does with the reference."""
+    if reference is None or reference.trace is None or reference.inputs_depend:
+        return Finding("passed", "passed")
+    if trial.traces != 1:
+        return Finding("tampered", "simulated", f"{trial.traces} traces of the bench where it leaves one")
+    if trial.trace != reference.trace:
+        return Finding(
+            "tampered", "simulated", "the bench's inputs or expected values were not those of the reference run"
+        )
     return Finding("passed", "passed")
 
 

@@ -6,20 +6,18 @@ alone, so that a verdict can be explained and tested without a simulator.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import shutil
 import signal
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from verieval.errors import VerievalError
 from verieval.judge.limits import MIB
-from verieval.judge.process import Launcher, Lost, ProcessResult
+from verieval.judge.process import Done, Launcher, Lost, ProcessResult, Step
 from verieval.judge.rules import BenchReport, OfficialVerdict, Rule, Transcript
+from verieval.judge.seal import SealedBench, restore, unseal
 from verieval.judge.toolchain import Toolchain
-from verieval.task import Testbench
+from verieval.task import Task, Testbench
 
 CANDIDATE = "candidate.sv"
 KEPT = 4096  # characters kept of each end of a log, for a reader
@@ -40,11 +38,19 @@ _OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|Cannot allocate memory|vir
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What compiling and simulating one candidate showed.
+class Trial:
+    """What compiling and simulating one text with one bench showed.
 
-    ``alone`` tells of compiling it without the bench, tried only when the compiler refused it with the bench; None
-    otherwise. Logs are cut in the middle; the official answer and the report were read before that.
+    Attributes:
+        compile, compile_log, compiled: the compiler's end, its words, and whether there is something to simulate.
+        official, report: the upstream rule's answer and what the bench counted. In a sealed trial the report is read
+            from the bench's own lines alone.
+        simulate, output: the same of the simulator.
+        trace, traces: hash of what the bench fed and expected, and how often it was printed; None without a seal.
+        full: the work folder was full at the end.
+        alone, alone_log: the candidate without the bench, tried only when the compiler refused it with the bench.
+
+    Logs are cut in the middle; official answer and report were read before that.
     """
 
     compile: ProcessResult
@@ -54,6 +60,9 @@ class Evidence:
     report: BenchReport | None
     simulate: ProcessResult | None = None
     output: str = ""
+    trace: str | None = None
+    traces: int = 0
+    full: bool = False
     alone: ProcessResult | None = None
     alone_log: str = ""
 
@@ -73,34 +82,136 @@ class Evidence:
         return self.last.returncode != 0 and bool(_OUT_OF_MEMORY.search(self.last_log))
 
 
-def gather(
-    launcher: Launcher, toolchain: Toolchain, bench: Testbench, rule: Rule, source: str, module: str, name: str
-) -> Evidence:
-    """Compile ``source`` with ``bench`` and simulate, in a private folder that is gone afterwards.
+@dataclass(frozen=True)
+class Setting:
+    """What every trial of one benchmark has in common."""
+
+    toolchain: Toolchain
+    rule: Rule
+
+
+def run_trial(
+    launcher: Launcher, setting: Setting, task: Task, source: str, sealed: SealedBench | None, *, slack: float = 1.0
+) -> Trial:
+    """Compile ``source`` with the task's bench, or with the sealed form of it, and simulate.
+
+    Args:
+        launcher: where it runs.
+        setting: how.
+        task: the task.
+        source: the candidate's text.
+        sealed: the task's bench under seal.
+        slack: CPU limits are multiplied by this.
 
     Raises:
-        VerievalError: a tool cannot be started, or the folder cannot be written.
-        Lost: the worker's launcher or a tool was killed from outside.
+        VerievalError: a tool cannot be started, or the work folder cannot be used.
+        Lost: the launcher or a tool was killed from outside.
     """
-    try:
-        folder = launcher.folder(name)
-        try:
-            evidence = _gather(launcher, toolchain, bench, rule, source, module, folder)
-            if not evidence.compiled or evidence.report is None or not evidence.report.verdicts:
-                _check_space(folder)
-            return evidence
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    except (OSError, VerievalError) as error:
-        if not launcher.root.is_dir():
-            raise Lost from error  # somebody removed the work folder: begin again in a new one
-        if isinstance(error, VerievalError):
-            raise
-        where = error.filename or launcher.root
-        raise VerievalError(f"cannot use the work folder {where}: {error.strerror or error}") from error
+    bench = sealed.bench if sealed else task.oracle
+    done = launcher.run(_files(bench, source), _steps(launcher, setting.toolchain, bench, slack))
+    log = done.printed.get("compile.log", "")
+    if sealed:
+        log = restore(sealed, log)  # what is reported is the same on every day
+    compiled = _compiler_end(done.steps[0], log)
+    full = launcher.sandbox.holds and done.free < MIB
+    if len(done.steps) == 2:
+        return _simulated(setting.rule, bench, sealed, done, replace(_TRIAL, compile=compiled, full=full), log)
+    # Upstream flows go on whenever the compiler left a file; its exit status agrees with that.
+    official = setting.rule.official(Transcript(log, compiled=False, timed_out=compiled.timed_out))
+    trial = replace(_TRIAL, compile=compiled, compile_log=cut(log), official=official, full=full)
+    if compiled.signal:
+        return trial  # the compiler broke or ran into a limit, and would again
+    alone, alone_log = _compile_alone(launcher, setting.toolchain, bench, task.module, source)
+    return replace(trial, alone=alone, alone_log=cut(alone_log))
 
 
-_PROBE = 'module probe; initial begin $display("%0d", 6 * 7); $finish; end endmodule\n'
+_NOTHING = ProcessResult(None, 0, "", 0.0, 0.0, 0)
+_TRIAL = Trial(_NOTHING, "", False, OfficialVerdict(False, ""), None)
+
+
+def _files(bench: Testbench, source: str) -> dict[str, bytes]:
+    return {
+        **{item.name: item.data for item in bench.data_files},
+        **{item.name: item.text.encode() for item in bench.sources},
+        CANDIDATE: source.encode("utf-8", "replace"),
+    }
+
+
+def _steps(launcher: Launcher, toolchain: Toolchain, bench: Testbench, slack: float) -> tuple[Step, Step]:
+    files = [item.name for item in bench.sources]
+    files.insert(0 if bench.candidate_first else len(files), CANDIDATE)
+    root = ["-s", bench.top] if bench.top else []
+    compiler = (*toolchain.iverilog, *bench.compile_flags, *root, "-o", _COMPILED, *files)
+    # -n: $stop ends the simulation instead of waiting for a person. -none: dumping is off, as nobody reads it.
+    simulator = (*toolchain.vvp, "-n", _COMPILED, "-none")
+    limits = launcher.limits
+    return (
+        Step(compiler, limits.compile_cpu * slack, "compile.log", makes=_COMPILED),
+        Step(simulator, limits.simulate_cpu * slack, "stdout", "stderr" if bench.separate_stderr else None),
+    )
+
+
+def _simulated(
+    rule: Rule, bench: Testbench, sealed: SealedBench | None, done: Done, trial: Trial, compile_log: str
+) -> Trial:
+    ran = done.steps[1]
+    if ran.killed_from_outside:
+        raise Lost
+    printed = done.printed["stdout"]
+    opened = unseal(sealed, printed) if sealed else None
+    transcript = Transcript(
+        compile_log,
+        compiled=True,
+        stdout=opened.plain if opened else printed,
+        stderr=done.printed["stderr"] if bench.separate_stderr else "",
+        cpu=ran.cpu,
+        # Upstream would wait for an endless flood until its own limit.
+        timed_out=ran.timed_out or ran.too_much_output or ran.cpu > rule.seconds,
+    )
+    words = replace(transcript, stdout=opened.bench_lines) if opened else transcript
+    return replace(
+        trial,
+        compile_log=cut(compile_log),
+        compiled=True,
+        official=rule.official(transcript),
+        report=rule.report(words),
+        simulate=ran,
+        output=cut(transcript.stderr + transcript.stdout),
+        trace=opened.trace if opened else None,
+        traces=opened.traces if opened else 0,
+    )
+
+
+def _compile_alone(
+    launcher: Launcher, toolchain: Toolchain, bench: Testbench, module: str, source: str
+) -> tuple[ProcessResult, str]:
+    """The candidate without the bench, so that its own faults can be told from those of the meeting."""
+    argv = (*toolchain.iverilog, *bench.compile_flags, "-s", module, "-t", "null", CANDIDATE)
+    files = {CANDIDATE: source.encode("utf-8", "replace")}
+    done = launcher.run(files, [Step(argv, launcher.limits.compile_cpu, "alone.log")])
+    log = done.printed["alone.log"]
+    return _compiler_end(done.steps[0], log), log
+
+
+def _compiler_end(result: ProcessResult, log: str) -> ProcessResult:
+    """A part of the compiler that was killed counts as the compiler killed.
+
+    Raises:
+        Lost: it was killed from outside.
+    """
+    last = log.rstrip().rpartition("\n")[2].removesuffix(" (core dumped)")
+    death = _DEATHS.get(last)
+    if death is not None and result.returncode == 128 + death:
+        result = replace(result, returncode=None, signal=int(death))
+    elif death is not None and result.returncode and result.returncode > 128:
+        # Two parts died one after the other; the status tells of the first.
+        result = replace(result, returncode=None, signal=result.returncode - 128)
+    if result.killed_from_outside:
+        raise Lost
+    return result
+
+
+_PROBE = b'module probe; initial begin $display("%0d", 6 * 7); $finish; end endmodule\n'
 
 
 def probe(launcher: Launcher, toolchain: Toolchain) -> None:
@@ -110,28 +221,15 @@ def probe(launcher: Launcher, toolchain: Toolchain) -> None:
         VerievalError: it does not work, or not within the limits, or there is no room for what candidates may write.
         Lost: a tool was killed from outside.
     """
-    folder = launcher.folder("probe")
-    try:
-        _probe(launcher, toolchain, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _probe(launcher: Launcher, toolchain: Toolchain, folder: Path) -> None:
-    state = os.statvfs(folder)
-    free = state.f_bavail * state.f_frsize // MIB
-    if free < launcher.limits.output_mib:
-        raise VerievalError(
-            f"the work folder {launcher.root.parent} has {free} MiB left, and one candidate may write "
-            f"{launcher.limits.output_mib} MiB: free some space, or name another folder in TMPDIR"
-        )
-    (folder / CANDIDATE).write_text(_PROBE)
-    compiled, log = _compile(launcher, [*toolchain.iverilog, "-g2012", "-o", _COMPILED, CANDIDATE], folder, "log")
-    ran = None
-    if compiled.returncode == 0:
-        ran = launcher.run([*toolchain.vvp, "-n", _COMPILED], folder, cpu=launcher.limits.simulate_cpu)
-        log = _read(folder / "stdout")
-    if ran is None or not log.startswith("42\n"):
+    limits = launcher.limits
+    compiler = Step((*toolchain.iverilog, "-g2012", "-o", _COMPILED, CANDIDATE), limits.compile_cpu, makes=_COMPILED)
+    simulator = Step((*toolchain.vvp, "-n", _COMPILED), limits.simulate_cpu)
+    if not launcher.sandbox.holds:
+        _check_room(launcher)
+    done = launcher.run({CANDIDATE: _PROBE}, [compiler, simulator])
+    log = done.printed["stdout"]
+    _compiler_end(done.steps[0], log)
+    if len(done.steps) < 2 or not log.startswith("42\n"):
         said = next(iter(log.strip().splitlines()), "it says nothing")
         raise VerievalError(
             f"Icarus Verilog at {toolchain.iverilog[0]} fails on a one-line module, so the installation is broken or "
@@ -139,96 +237,17 @@ def _probe(launcher: Launcher, toolchain: Toolchain, folder: Path) -> None:
         )
 
 
-def _gather(
-    launcher: Launcher, toolchain: Toolchain, bench: Testbench, rule: Rule, source: str, module: str, folder: Path
-) -> Evidence:
-    files = [item.name for item in bench.sources]
-    files.insert(0 if bench.candidate_first else len(files), CANDIDATE)
-    (folder / CANDIDATE).write_bytes(source.encode("utf-8", "replace"))
-    for item in bench.sources:
-        (folder / item.name).write_bytes(item.text.encode())
-    root = ["-s", bench.top] if bench.top else []
-    argv = [*toolchain.iverilog, *bench.compile_flags, *root, "-o", _COMPILED, *files]
-    compiled, compile_log = _compile(launcher, argv, folder, "compile.log")
-    # Upstream flows go on whenever the compiler left a file; its exit status agrees with that.
-    if compiled.returncode != 0 or not (folder / _COMPILED).exists():
-        official = rule.official(Transcript(compile_log, compiled=False, timed_out=compiled.timed_out))
-        failed = Evidence(compiled, cut(compile_log), False, official, None)
-        if compiled.signal:
-            return failed  # the compiler broke or ran into a limit, and would again
-        alone, alone_log = _compile_alone(launcher, toolchain, bench, module, folder)
-        return replace(failed, alone=alone, alone_log=cut(alone_log))
-    return _simulate(launcher, toolchain, bench, rule, folder, compiled, compile_log)
-
-
-def _simulate(
-    launcher: Launcher,
-    toolchain: Toolchain,
-    bench: Testbench,
-    rule: Rule,
-    folder: Path,
-    compiled: ProcessResult,
-    compile_log: str,
-) -> Evidence:
-    for item in bench.data_files:
-        (folder / item.name).write_bytes(item.data)
-    # -n: $stop ends the simulation instead of waiting for a person. -none: dumping is off, as nobody reads it.
-    argv = [*toolchain.vvp, "-n", _COMPILED, "-none"]
-    stderr = "stderr" if bench.separate_stderr else None
-    ran = launcher.run(argv, folder, cpu=launcher.limits.simulate_cpu, stdout="stdout", stderr=stderr)
-    transcript = Transcript(
-        compile_log,
-        compiled=True,
-        stdout=_read(folder / "stdout"),
-        stderr=_read(folder / "stderr") if stderr else "",
-        cpu=ran.cpu,
-        # Upstream would wait for an endless flood until its own limit.
-        timed_out=ran.timed_out or ran.too_much_output or ran.cpu > rule.seconds,
-    )
-    return Evidence(
-        compiled,
-        cut(compile_log),
-        True,
-        rule.official(transcript),
-        rule.report(transcript),
-        simulate=ran,
-        output=cut(transcript.stderr + transcript.stdout),
-    )
-
-
-def _check_space(folder: Path) -> None:
-    """A tool that could not write its output fails like a faulty design does, and no tool says so.
-
-    Raises:
-        OSError: the disk of the work folder is full.
-    """
-    state = os.statvfs(folder)
-    if state.f_bavail * state.f_frsize < MIB:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.parent))
-
-
-def _compile_alone(
-    launcher: Launcher, toolchain: Toolchain, bench: Testbench, module: str, folder: Path
-) -> tuple[ProcessResult, str]:
-    """The candidate without the bench, so that its own faults can be told from those of the meeting."""
-    argv = [*toolchain.iverilog, *bench.compile_flags, "-s", module, "-t", "null", CANDIDATE]
-    return _compile(launcher, argv, folder, "alone.log")
-
-
-def _compile(launcher: Launcher, argv: list[str], folder: Path, log: str) -> tuple[ProcessResult, str]:
-    """Run the compiler; a part of it that was killed counts as the compiler killed."""
-    result = launcher.run(argv, folder, cpu=launcher.limits.compile_cpu, stdout=log)
-    text = _read(folder / log)
-    last = text.rstrip().rpartition("\n")[2].removesuffix(" (core dumped)")
-    death = _DEATHS.get(last)
-    if death is not None and result.returncode == 128 + death:
-        result = replace(result, returncode=None, signal=int(death))
-    elif death is not None and result.returncode and result.returncode > 128:
-        # Two parts died one after the other; the status tells of the first.
-        result = replace(result, returncode=None, signal=result.returncode - 128)
-    if result.killed_from_outside:
-        raise Lost
-    return result, text
+def _check_room(launcher: Launcher) -> None:
+    try:
+        state = os.statvfs(launcher.root)
+    except FileNotFoundError as error:
+        raise Lost from error
+    free = state.f_bavail * state.f_frsize // MIB
+    if free < launcher.limits.output_mib:
+        raise VerievalError(
+            f"the work folder {launcher.root.parent} has {free} MiB left, and one candidate may write "
+            f"{launcher.limits.output_mib} MiB: free some space, or name another folder in TMPDIR"
+        )
 
 
 def cut(text: str) -> str:
@@ -236,11 +255,3 @@ def cut(text: str) -> str:
     if len(text) <= 2 * KEPT:
         return text
     return f"{text[:KEPT]}\n[... {len(text) - 2 * KEPT} characters ...]\n{text[-KEPT:]}"
-
-
-def _read(path: Path) -> str:
-    """A log, whatever its bytes are: tools repeat what the candidate wrote."""
-    try:
-        return path.read_bytes().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""

@@ -7,10 +7,12 @@ in comments and white space. Nothing waits inside a worker: what depends on a re
 from __future__ import annotations
 
 import hashlib
+import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -19,13 +21,17 @@ from verieval.completion import Completion
 from verieval.extract import describe as describe_extraction
 from verieval.extract import extract
 from verieval.judge.classify import Finding, classify
-from verieval.judge.icarus import Evidence, gather, probe
+from verieval.judge.evidence import Evidence, gather, trusted
+from verieval.judge.icarus import Setting, probe
 from verieval.judge.limits import Limits
-from verieval.judge.process import Launcher, Lost
+from verieval.judge.policy import Ruling
+from verieval.judge.process import Lost
 from verieval.judge.reference import ReferenceCache, ReferenceRun
 from verieval.judge.rules import RULES, OfficialVerdict
+from verieval.judge.sandbox import Sandbox, find_sandbox
+from verieval.judge.seal import Seal, SealedBench, prepare
 from verieval.judge.toolchain import Toolchain
-from verieval.judge.workers import Workers
+from verieval.judge.workers import Tools, Workers
 from verieval.task import Benchmark, Task
 from verieval.verdict import Candidate, Verdict
 from verieval.verilog import normalise
@@ -49,6 +55,7 @@ class JudgePool:
     """Judges completions of one benchmark with ``jobs`` workers.
 
     ``cache`` is the folder of cached reference runs (default: the user's); without ``recall`` they are made anew.
+    ``sandbox`` is what surrounds the tools (default: the strongest that works here).
 
     Use it as a context manager: leaving it normally waits for every verdict, leaving it by an exception kills what
     still runs.
@@ -67,6 +74,7 @@ class JudgePool:
         extraction: str = "auto",
         cache: Path | None = None,
         recall: bool = True,
+        sandbox: Sandbox | None = None,
     ) -> None:
         toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
         self.benchmark = benchmark
@@ -77,7 +85,12 @@ class JudgePool:
         # What runs longer than upstream allows can pass by no criterion, so nobody waits for it.
         self.limits = replace(limits, simulate_cpu=min(limits.simulate_cpu, self.rule.seconds))
         self._references = ReferenceCache(benchmark, toolchain, self.limits, cache, recall=recall)
-        self._workers = Workers(jobs, self.limits)
+        self.sandbox = sandbox or find_sandbox(toolchain, self.limits.work_mib)
+        self._setting = Setting(toolchain, self.rule)
+        self._workers = Workers(jobs, self.limits, self.sandbox)
+        self._secret = secrets.token_hex(16)  # of this pool alone; no number depends on it
+        self._prepared: dict[str, Seal] = {}
+        self._seals: dict[tuple[str, bool], SealedBench] = {}
         self._proving = threading.Lock()
         self._proved = False
         self._lock = threading.Lock()
@@ -86,10 +99,11 @@ class JudgePool:
         self._open: set[Future[Any]] = set()
 
     def describe(self) -> dict[str, Any]:
-        """Manifest sections ``toolchain``, ``limits`` and ``extraction``."""
+        """Manifest sections ``toolchain``, ``limits``, ``sandbox`` and ``extraction``."""
         return {
-            "toolchain": self.toolchain.describe(),
+            "toolchain": {**self.toolchain.describe(), "pyslang": version("pyslang")},
             "limits": self.limits.describe(),
+            "sandbox": self.sandbox.describe(),
             "extraction": describe_extraction(self.extraction),
         }
 
@@ -149,7 +163,7 @@ class JudgePool:
             self._references.put(task, run)
             result.set_result(run)
 
-        _then(self._gather(task, candidate.source, _FIRST), done, result)
+        _then(self._gather(task, candidate.source, _FIRST, None), done, result)
         return result
 
     def close(self) -> None:
@@ -184,27 +198,27 @@ class JudgePool:
     def _judge(self, task: Task, candidate: Candidate, *, cut_off: bool) -> Future[_Judged]:
         result: Future[_Judged] = Future()
 
-        def finish(evidence: Evidence, expected: int | None) -> None:
+        def finish(evidence: Evidence, reference: ReferenceRun | None) -> None:
             official = self.rule.refine(evidence.official, candidate.source)
-            finding = classify(candidate, evidence, self.rule, expected, cut_off=cut_off)
+            finding = classify(candidate, evidence, self.rule, reference, cut_off=cut_off)
             result.set_result(_Judged(finding, evidence, official.code, official.passed))
-
-        def gathered(evidence: Evidence) -> None:
-            report = evidence.report
-            if self.rule.counts_samples and report is not None and report.clean and task.reference is not None:
-                _then(self.reference(task), lambda run: finish(evidence, run.samples), result, lost)
-            else:
-                finish(evidence, None)
 
         def lost(error: Exception) -> None:
             if not isinstance(error, Lost):
                 raise error
             result.set_result(_Judged(Finding("harness", "none", "the tools were killed from outside, several times")))
 
-        _then(self._shared(task, candidate.source), gathered, result, lost)
+        def calibrated(reference: ReferenceRun | None) -> None:
+            shared = self._shared(task, candidate.source, reference)
+            _then(shared, lambda evidence: finish(evidence, reference), result, lost)
+
+        if task.reference is None:
+            calibrated(None)
+        else:
+            _then(self.reference(task), calibrated, result, lost)
         return result
 
-    def _shared(self, task: Task, source: str) -> Future[Evidence]:
+    def _shared(self, task: Task, source: str, reference: ReferenceRun | None) -> Future[Evidence]:
         """Evidence of a source, from another that differs only in layout where there is one.
 
         Where compiling failed, the messages name lines, so every text gets its own.
@@ -213,8 +227,7 @@ class JudgePool:
         with self._lock:
             leader = self._evidence.get(key)
             if leader is None:
-                reference = self._references.get(task)
-                evidence = self._gather(task, source, -reference.cpu if reference else 0.0)
+                evidence = self._gather(task, source, -reference.cpu if reference else 0.0, reference)
                 self._evidence[key] = (source, evidence)
                 return evidence
         text, shared = leader
@@ -226,24 +239,42 @@ class JudgePool:
             if evidence.compiled:
                 own.set_result(evidence)
             else:
-                _then(self._gather(task, source, 0.0), own.set_result, own)
+                _then(self._gather(task, source, 0.0, reference), own.set_result, own)
 
         _then(shared, settle, own)
         return own
 
-    def _prove(self, launcher: Launcher) -> None:
+    def _prove(self, tools: Tools) -> None:
         """Before the first candidate: does the toolchain work at all? Otherwise no failure could be believed."""
         with self._proving:
             if not self._proved:
-                probe(launcher, self.toolchain)
+                probe(tools.launcher, self.toolchain)
                 self._proved = True
 
-    def _gather(self, task: Task, source: str, priority: float) -> Future[Evidence]:
-        def job(launcher: Launcher, name: str) -> Evidence:
-            self._prove(launcher)
-            return gather(launcher, self.toolchain, task.oracle, self.rule, source, task.module, name)
+    def _gather(self, task: Task, source: str, priority: float, reference: ReferenceRun | None) -> Future[Evidence]:
+        """Queue a candidate, or the reference itself where there is no run of it to go by."""
+        is_reference = reference is None and task.reference is not None
+
+        def sealed(ruling: Ruling) -> SealedBench:
+            # The bench's own time limit would have ended this one with another answer, or its words may matter.
+            whole = reference is None or reference.code == "T" or ruling.prints
+            return self._seal(task, early=not whole)
+
+        def job(tools: Tools) -> Evidence:
+            self._prove(tools)
+            return gather(tools, self._setting, task, source, sealed, trusted(source) if is_reference else None)
 
         return self._workers.submit(job, priority)
+
+    def _seal(self, task: Task, *, early: bool) -> SealedBench:
+        """The task's bench under this pool's secret. Two workers may read the same one: that costs milliseconds."""
+        key = (task.id, early)
+        if key not in self._seals:
+            if task.id not in self._prepared:
+                self._prepared[task.id] = prepare(task)
+            samples = self.limits.mismatch_samples if early else None
+            self._seals[key] = self._prepared[task.id].with_secret(self._secret, mismatch_samples=samples)
+        return self._seals[key]
 
 
 def _then(
@@ -276,22 +307,33 @@ def _then(
 
 
 def _reference_run(official: OfficialVerdict, evidence: Evidence, finding: Finding) -> ReferenceRun:
-    report = evidence.report
+    trial = evidence.sealed
+    report = trial.report if trial else None
     return ReferenceRun(
         outcome=finding.outcome,
         official=official.passed,
         code=official.code,
         mismatches=report.mismatches if report else None,
         samples=report.samples if report else None,
+        trace=trial.trace if trial else None,
         detail=finding.detail,
-        cpu=evidence.compile.cpu + (evidence.simulate.cpu if evidence.simulate else 0.0),
+        cpu=sum(_seconds(evidence).values()),
     )
 
 
+def _seconds(evidence: Evidence | None) -> dict[str, float]:
+    """CPU seconds of the trial that the finding is read from."""
+    trial = evidence.trial if evidence else None
+    simulate = trial.simulate if trial else None
+    return {
+        "compile": round(trial.compile.cpu, 4) if trial else 0.0,
+        "simulate": round(simulate.cpu, 4) if simulate else 0.0,
+    }
+
+
 def _verdict(task_id: str, sample: int, candidate: Candidate, judged: _Judged, repaired: _Judged | None) -> Verdict:
-    evidence = judged.evidence
-    report = evidence.report if evidence else None
-    simulate = evidence.simulate if evidence else None
+    trial = judged.evidence.trial if judged.evidence else None
+    report = trial.report if trial else None
     return Verdict(
         task_id=task_id,
         sample=sample,
@@ -304,9 +346,6 @@ def _verdict(task_id: str, sample: int, candidate: Candidate, judged: _Judged, r
         detail=judged.finding.detail,
         source_sha256=hashlib.sha256(candidate.source.encode("utf-8", "replace")).hexdigest(),
         extraction={"method": candidate.method, "notes": list(candidate.notes)},
-        seconds={
-            "compile": round(evidence.compile.cpu, 4) if evidence else 0.0,
-            "simulate": round(simulate.cpu, 4) if simulate else 0.0,
-        },
+        seconds=_seconds(judged.evidence),
         repaired_passed=None if repaired is None else repaired.finding.outcome == "passed",
     )

@@ -24,20 +24,26 @@ _LASTING: frozenset[Outcome] = frozenset(
 )
 
 # Raised whenever judging changes in a way that could change a record.
-JUDGE_VERSION = 1
+JUDGE_VERSION = 2
 
 
 @dataclass(frozen=True)
 class ReferenceRun:
-    """How a reference fares on its own bench. ``official`` is upstream's rule, ``outcome`` the strict one."""
+    """How a reference fares on its own bench. ``official`` is upstream's rule, ``outcome`` the strict one.
+
+    ``trace`` is the hash of what the bench fed it and expected of it, over time; ``inputs_depend`` says whether that
+    follows from what the design answers, None where nobody had to ask.
+    """
 
     outcome: Outcome
     official: bool
     code: str
     mismatches: int | None
     samples: int | None
+    trace: str | None
     detail: str
     cpu: float
+    inputs_depend: bool | None = None
 
 
 class ReferenceCache:

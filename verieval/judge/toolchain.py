@@ -32,6 +32,7 @@ class Toolchain:
         iverilog, vvp: command prefixes, absolute executable first.
         version: ``12.0``.
         release: the word behind it, ``stable``.
+        library: Icarus's own folder, which holds the compiler proper; None where it was not found.
         binaries_sha256: content hash of both executables and the compiler proper; caches of what this
             installation did are keyed by it.
     """
@@ -41,6 +42,7 @@ class Toolchain:
     version: str
     release: str
     binaries_sha256: str
+    library: Path | None = None
 
     @property
     def major(self) -> int:
@@ -78,17 +80,25 @@ def find_toolchain(icarus: Path | str | None = None) -> Toolchain:
     vvp = iverilog.with_name("vvp")
     if not vvp.is_file():
         vvp = _on_path("vvp")
-    ivl = iverilog.parent.parent / "lib" / "ivl"
-    moved = iverilog.parent != Path("/usr/bin") and ivl.is_dir()
+    ivl = _library(iverilog)
+    moved = iverilog.parent != Path("/usr/bin") and ivl is not None and ivl.parent.name == "lib"
     version, release = _version(iverilog)
-    binaries = [iverilog, vvp, *([ivl / "ivl"] if (ivl / "ivl").is_file() else [])]
+    binaries = [iverilog, vvp, *([ivl / "ivl"] if ivl else [])]
     return Toolchain(
         iverilog=(str(iverilog), "-B", str(ivl)) if moved else (str(iverilog),),
         vvp=(str(vvp), "-M", str(ivl)) if moved else (str(vvp),),
         version=version,
         release=release,
         binaries_sha256=_hash_files(binaries),
+        library=ivl,
     )
+
+
+def _library(iverilog: Path) -> Path | None:
+    """Distributions keep it in a folder of the machine's architecture."""
+    prefix = iverilog.parent.parent
+    found = [prefix / "lib" / "ivl", prefix / "lib64" / "ivl", *sorted(prefix.glob("lib/*-linux-gnu*/ivl"))]
+    return next((path for path in found if (path / "ivl").is_file()), None)
 
 
 def _executable(path: Path) -> Path:

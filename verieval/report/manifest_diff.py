@@ -36,6 +36,7 @@ CAUSES: tuple[tuple[str, str | None], ...] = (
     ("engine.version", "engine"),
     ("extraction.*", "extraction"),
     ("toolchain.*", "toolchain"),
+    ("limits.mismatch_samples", None),
     ("source.*", "source"),
 )
 

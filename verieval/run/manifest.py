@@ -19,6 +19,7 @@ from typing import Any
 from verieval import __version__
 from verieval.completion import MAX_N, Sampling
 from verieval.errors import VerievalError
+from verieval.files import read_file
 from verieval.run.jsonl import dump_json, load_json, write_atomically
 from verieval.task import Benchmark
 from verieval.verdict import CRITERIA
@@ -93,7 +94,7 @@ def build_manifest(
         engine: likewise.
         prompt: ``{template, sha256, …}``.
         sampling: how the samples are drawn.
-        judge: sections ``extraction``, ``toolchain`` and ``limits`` of the judge.
+        judge: sections ``extraction``, ``toolchain``, ``limits`` and ``sandbox`` of the judge.
         criterion: ``{headline, official}``: which one is shown first, and the rule behind ``official``.
         source: ``{path, format, sha256}`` of completions that were made elsewhere.
     """
@@ -109,6 +110,7 @@ def build_manifest(
         "toolchain": judge["toolchain"],
         "criterion": dict(criterion),
         "limits": judge["limits"],
+        "sandbox": judge["sandbox"],
         "verieval": __version__,
         "machine": describe_machine(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -184,15 +186,15 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         VerievalError: the folder is no run, or its manifest cannot be read or is of a newer schema.
     """
-    path = folder / "manifest.json"
+    path, restore = folder / "manifest.json", "restore it or start the run in another folder"
+    if folder.exists() and not folder.is_dir():
+        raise VerievalError(f"{folder} is a file, not a run folder; give the --out of a run")
+    if not path.exists() and not path.is_symlink():
+        raise VerievalError(f"{folder} is not a run folder: it has no manifest.json; give the --out of a run")
     try:
-        manifest = load_json(path.read_bytes())
-    except FileNotFoundError:
-        raise VerievalError(f"{folder} is not a run folder: it has no manifest.json; give the --out of a run") from None
-    except NotADirectoryError:
-        raise VerievalError(f"{folder} is a file, not a run folder; give the --out of a run") from None
+        manifest = load_json(read_file(path, restore))
     except (ValueError, RecursionError) as error:
-        raise VerievalError(f"{path} is not JSON ({error}); restore it or start the run in another folder") from None
+        raise VerievalError(f"{path} is not JSON ({error}); {restore}") from None
     if not isinstance(manifest, dict) or not _is_number(manifest.get("schema")):
         raise VerievalError(f"{path} is not a manifest of VeriEval: it has no schema number; give the --out of a run")
     if manifest["schema"] > SCHEMA:

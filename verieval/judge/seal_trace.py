@@ -1,0 +1,145 @@
+"""The trace: a hash over time of what the bench feeds the candidate and the reference, computed inside the simulation.
+
+Two ways of sampling. A bench of VerilogEval's shape has one place where it counts a sample; the trace takes the values
+there, in the bench's own process, so that it sees what the comparison sees and changes no order of events. Any other
+bench gets a process that wakes when an input changes and looks after a ``#0``, when every process that runs at this
+moment has run; it counts only what differs from the values before. So the order in which processes run at one moment,
+which a candidate can change, does not matter.
+
+The hash is ``h = h * c + values`` modulo a power of 2 that leaves at least 32 bits above the values. X and Z are told
+from 0 by a second step with the complement, since a 2-state variable takes both as 0. It is there to notice, not to
+resist someone who chooses the values; and it is that plain because in vvp a multiplication costs 150 ns and an
+exclusive or of 64 bits twice as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from verieval.judge.seal_scan import EARLY, KEY, NAME, Scan, SealError, spelled, tokens
+from verieval.task import Task
+
+TRACE = "#"  # after the key, in front of the hash
+# Odd, and 5 modulo 8: such a factor has the longest period modulo a power of 2.
+_FACTOR = 0x9E3779B5
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What is traced: expressions of one bench module, and their bits together."""
+
+    module: str
+    expressions: tuple[str, ...]
+    bits: int
+
+
+def traced(task: Task, scan: Scan) -> Traced | None:
+    """Inputs of every instance of the target and, where the bench has one, outputs of its reference.
+
+    Returns:
+        None where the target is not instantiated in the bench's root module, or has no input with a name.
+
+    Raises:
+        SealError: the reference, which stands for the candidate here, has no such module.
+    """
+    compilation = _elaborate(task, scan)  # must outlive its symbols: they do not hold it
+    instances = list(_instances(compilation))
+    parents = {parent for parent, instance in instances if instance.definition.name == task.module}
+    module = parents.pop() if len(parents) == 1 else None
+    if module is None or sum(instance.definition.name == module for _, instance in instances):
+        return None  # in a generate block, in several modules, or in one that is itself an instance
+    outputs = {port.name for port in task.ports if port.direction == "output"}
+    found: dict[str, int] = {}
+    for parent, instance in instances:
+        if parent != module:
+            continue
+        if instance.definition.name == task.module:
+            found.update(_connected(instance, "In"))
+        elif outputs and outputs <= {port.name for port in instance.body.portList if port.direction.name == "Out"}:
+            found.update(_connected(instance, "Out"))
+    return Traced(module, tuple(found), sum(found.values())) if found else None
+
+
+def insertions(scan: Scan, what: Traced, *, early: bool) -> Iterator[tuple[int, int, str]]:
+    """Text that computes and prints the trace, as (source, byte offset, text with placeholders).
+
+    Args:
+        scan: of the task's sources.
+        what: is to be traced.
+        early: also a placeholder for the early end, where samples are counted.
+    """
+    values = "{" + ", ".join(what.expressions) + "}"
+    width = max(64, what.bits + 32)
+    now, two_state, total = f"values{NAME}", f"bits{NAME}", f"hash{NAME}"
+    mix = f"{total} = {total} * {width}'d{_FACTOR} + {two_state};"
+    count = (
+        f"{now} = {values}; {two_state} = {now}; {mix} "
+        f"if ({two_state} !== {now}) begin {two_state} = ~{now}; {mix} end"
+    )
+    source, start = scan.module_starts[what.module]
+    # 2-state variables start at 0 without an initial process.
+    last = what.bits - 1
+    yield source, start, f" reg [{last}:0] {now}; bit [{last}:0] {two_state}; bit [{width - 1}:0] {total};"
+    places = scan.counters.get(what.module, [])
+    process = ""
+    if len(places) == 1:
+        yield *places[0], f" {count}" + (EARLY if early else "")
+    else:
+        process = f"always begin if ({values} !== {now}) begin {count} end @({' or '.join(what.expressions)}) #0; end "
+    yield *scan.module_ends[what.module], f'{process}final $display("{KEY}{TRACE}%h;", {total}); '
+
+
+def _elaborate(task: Task, scan: Scan) -> Any:
+    """The bench with the reference in the candidate's place."""
+    import pyslang
+
+    if task.reference is None:
+        raise SealError(f"cannot seal the bench of {task.id}: it has no reference to read the target's ports from")
+    options = pyslang.ast.CompilationOptions()
+    if task.oracle.top is not None:
+        options.topModules = {task.oracle.top}
+    compilation = pyslang.ast.Compilation(pyslang.Bag([options]))
+    for tree in scan.trees:
+        compilation.addSyntaxTree(tree)
+    compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromText(task.reference))
+    return compilation
+
+
+def _instances(compilation: Any) -> Iterator[tuple[str | None, Any]]:
+    """Every instance below the bench's root, and the module in which it stands (None in a generate block)."""
+    import pyslang
+
+    waiting = [(instance.definition.name, instance.body) for instance in compilation.getRoot().topInstances]
+    while waiting:
+        module, scope = waiting.pop()
+        for member in scope:
+            if isinstance(member, pyslang.ast.InstanceSymbol):
+                yield module, member
+                waiting.append((member.definition.name, member.body))
+            elif isinstance(member, pyslang.ast.GenerateBlockSymbol | pyslang.ast.GenerateBlockArraySymbol):
+                waiting.append((None, member))
+
+
+def _connected(instance: Any, direction: str) -> dict[str, int]:
+    """What is connected to the ports of one direction: text to bits. Constants are left out."""
+    found: dict[str, int] = {}
+    for connection in instance.portConnections:
+        expression = connection.expression
+        if expression is None or connection.port.direction.name != direction:
+            continue
+        if direction == "Out":
+            expression = expression.left
+        while expression.kind.name == "Conversion":
+            expression = expression.operand
+        # `.name` and `.*` have no expression of their own in the text.
+        text = connection.port.name if expression.syntax is None else spelled(expression.syntax)
+        if expression.syntax is None or _named(expression.syntax):
+            found[text] = int(expression.type.bitWidth)
+    return found
+
+
+def _named(node: Any) -> bool:
+    """A signal stands in the expression."""
+    return any(token.kind.name == "Identifier" for token in tokens(node))
