@@ -155,6 +155,7 @@ def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
 @jobs_option
 @sandbox_option
 @click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
+@click.option("--references-only", is_flag=True, help="Run no stubs: say nothing of what the benches can tell.")
 @json_option
 def check(
     name: str,
@@ -164,9 +165,13 @@ def check(
     jobs: int | None,
     sandbox: bool | None,
     fresh: bool,
+    references_only: bool,
     as_json: bool,
 ) -> None:
-    """Run every reference against its own bench with the present toolchain.
+    """Run every reference against its own bench with the present toolchain, and find out what the benches can tell.
+
+    Each bench also meets stubs (constant 0, constant 1, X, nothing driven) and its reference without values at
+    power-up. Results are cached, and the reports of later runs carry them.
 
     Exit status 1 says that something broke that the errata do not list, or holds that they list as broken.
     """
@@ -180,7 +185,7 @@ def check(
     walls = open_sandbox(toolchain, Limits(), sandbox)
     pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls)
     with pool, _progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
-        result = run_check(benchmark, pool, advance)
+        result = run_check(benchmark, pool, advance, calibrate=not references_only)
     if as_json:
         click.echo(json.dumps(result.to_json(), indent=2))
     else:
@@ -221,6 +226,27 @@ def _print_check(result: Check) -> None:
             click.echo(f"  {task.id}: has no reference")
         elif not task.explained and not task.broken:
             click.echo(f"  {task.id}: passes here, though the errata list it as broken")
+    _print_calibration(result)
+
+
+# What calibration found, in words; the errata may name it too.
+_FLAGS = (
+    ("vacuous", "a stub passes the bench of"),
+    ("power_up", "a correct design without values at power-up fails the bench of"),
+    ("no_trace", "there is no trace of the bench of"),
+    ("inputs_depend", "inputs depend on what the design answers, so no trace is compared, in"),
+)
+
+
+def _print_calibration(result: Check) -> None:
+    for flag, words in _FLAGS:
+        found = [task for task in result.tasks if task.calibration and flag in task.calibration.flags]
+        if found:
+            click.echo(f"{words}:")
+        for task in found:
+            assert task.calibration is not None
+            stubs = f" ({', '.join(task.calibration.stubs_passed)})" if flag == "vacuous" else ""
+            click.echo(f"  {task.id}{stubs}{'; NOT in the errata' if flag in task.unlisted else ''}")
 
 
 def _line(task: CheckedTask) -> str:

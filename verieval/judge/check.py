@@ -1,4 +1,4 @@
-"""``bench check``: every reference against its own bench, and what the errata already know."""
+"""``bench check``: every reference against its own bench, what the bench can tell, and what the errata know of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from verieval.judge.calibrate import Calibration
 from verieval.judge.pool import JudgePool
 from verieval.judge.reference import ReferenceRun
 from verieval.task import Benchmark, Erratum, Task
@@ -13,11 +14,12 @@ from verieval.task import Benchmark, Erratum, Task
 
 @dataclass(frozen=True)
 class CheckedTask:
-    """One reference: how it fared, and the errata that speak of it on this toolchain."""
+    """One reference: how it fared, the errata that speak of it on this toolchain, and what its bench can tell."""
 
     id: str
     run: ReferenceRun | None
     errata: tuple[Erratum, ...]
+    calibration: Calibration | None = None
 
     @property
     def broken(self) -> bool:
@@ -29,6 +31,13 @@ class CheckedTask:
         """The errata agree with what was seen: a failure that they list, or neither."""
         listed = any(erratum.effect == "reference_fails" for erratum in self.errata)
         return self.run is None or listed == self.broken
+
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """Flags of the calibration that the errata would name and do not."""
+        listed = {erratum.effect for erratum in self.errata}
+        flags = self.calibration.flags if self.calibration else ()
+        return tuple(flag for flag in flags if flag in ("vacuous", "power_up") and flag not in listed)
 
 
 @dataclass(frozen=True)
@@ -65,24 +74,35 @@ class Check:
             "strict_fails": [
                 _row(task) for task in self.tasks if task.run is not None and task.run.outcome != "passed"
             ],
+            "calibration": [
+                {**asdict(task.calibration), "unlisted": list(task.unlisted)}
+                for task in self.tasks
+                if task.calibration is not None
+            ],
             "unexplained": [task.id for task in self.tasks if not task.explained],
         }
 
 
-def check(benchmark: Benchmark, pool: JudgePool, progress: Callable[[], None] = lambda: None) -> Check:
+def check(
+    benchmark: Benchmark, pool: JudgePool, progress: Callable[[], None] = lambda: None, *, calibrate: bool = False
+) -> Check:
     """Run (or recall) every reference of ``benchmark`` in ``pool``.
 
     Args:
         benchmark: what to check; the pool was made for it.
         pool: judges the references.
         progress: called once a finished task.
+        calibrate: run stubs too, and the reference without values at power-up.
     """
-    futures = [(task, pool.reference(task) if task.reference is not None else None) for task in benchmark.tasks]
+    whole = [task for task in benchmark.tasks if task.reference is not None]
+    runs = {task.id: pool.reference(task) for task in whole}
+    calibrations = {task.id: pool.calibration(task) for task in whole} if calibrate else {}
     major = pool.toolchain.major
     checked = []
-    for task, future in futures:
-        run = future.result() if future is not None else None
-        checked.append(CheckedTask(task.id, run, errata_of(benchmark, task, major)))
+    for task in benchmark.tasks:
+        run = runs[task.id].result() if task.id in runs else None
+        calibration = calibrations[task.id].result() if task.id in calibrations else None
+        checked.append(CheckedTask(task.id, run, errata_of(benchmark, task, major), calibration))
         progress()
     return Check(benchmark.full_name, benchmark.sha256, benchmark.commit, pool.toolchain.version, tuple(checked))
 

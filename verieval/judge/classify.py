@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from verieval.judge.evidence import Evidence
@@ -35,12 +35,22 @@ class Finding:
     detail: str = ""
 
 
+OTHER_TRACE = Finding(
+    "tampered", "simulated", "the bench's inputs or expected values were not those of the reference run"
+)
+
 # Stage that a candidate had reached when the policy refused it.
 _REFUSED_AT: dict[str, Stage] = {"syntax": "extracted", "resource": "extracted", "timeout": "extracted"}
 
 
 def classify(
-    candidate: Candidate, evidence: Evidence, rule: Rule, reference: ReferenceRun | None, *, cut_off: bool
+    candidate: Candidate,
+    evidence: Evidence,
+    rule: Rule,
+    reference: ReferenceRun | None,
+    *,
+    cut_off: bool,
+    compare_trace: bool = True,
 ) -> Finding:
     """The strict finding on a candidate.
 
@@ -50,6 +60,8 @@ def classify(
         rule: the benchmark's rule.
         reference: what the reference does on this toolchain; None where there is none.
         cut_off: the completion ended because it reached the token limit.
+        compare_trace: the trace must be the reference run's. Not so where the bench's inputs depend on what the design
+            answers.
     """
     if not candidate.source.strip():
         outcome: Outcome = "truncated" if cut_off else "no_code"
@@ -61,7 +73,8 @@ def classify(
         finding = _compile_failure(candidate, trial)
     else:
         assert trial is not None
-        return _tool_failure(trial, "simulation", "compiled") or _bench_answer(trial, rule, reference)
+        expected = reference if reference is None or compare_trace else replace(reference, trace=None)
+        return _tool_failure(trial, "simulation", "compiled") or _bench_answer(trial, rule, expected)
     if cut_off and finding.outcome == "syntax":
         return Finding("truncated", finding.stage, f"cut off at the token limit: {finding.detail}")
     return finding
@@ -130,6 +143,9 @@ def _bench_answer(trial: Trial, rule: Rule, reference: ReferenceRun | None) -> F
         return Finding("mismatch", "simulated", "the bench did not report a pass")
     if report.verdicts == 0:
         return Finding("crash", "simulated", "the simulation ended without the bench's verdict")
+    if trial.counted not in (None, report.mismatches):
+        detail = f"the bench reports {report.mismatches} mismatches where there were {trial.counted}"
+        return Finding("tampered", "simulated", detail)
     expected = reference.samples if reference else None
     if report.mismatches:
         ended_early = expected is not None and report.samples is not None and report.samples < expected
@@ -143,8 +159,8 @@ def _bench_answer(trial: Trial, rule: Rule, reference: ReferenceRun | None) -> F
 
 
 def _traced(trial: Trial, reference: ReferenceRun | None) -> Finding:
-    """A clean verdict counts if the bench did what it does with the reference."""
-    if reference is None or reference.trace is None or reference.inputs_depend:
+    """A clean verdict counts only if the bench did what it does with the reference."""
+    if reference is None or reference.trace is None:
         return Finding("passed", "passed")
     if trial.traces != 1:
         return Finding("tampered", "simulated", f"{trial.traces} traces of the bench where it leaves one")

@@ -47,6 +47,8 @@ class Trial:
             from the bench's own lines alone.
         simulate, output: the same of the simulator.
         trace, traces: hash of what the bench fed and expected, and how often it was printed; None without a seal.
+        counted: mismatches by the seal's own count; None where there is none.
+        steps: the trace after each change, where the seal asks for that.
         full: the work folder was full at the end.
         alone, alone_log: the candidate without the bench, tried only when the compiler refused it with the bench.
 
@@ -62,6 +64,8 @@ class Trial:
     output: str = ""
     trace: str | None = None
     traces: int = 0
+    counted: int | None = None
+    steps: tuple[str, ...] = ()
     full: bool = False
     alone: ProcessResult | None = None
     alone_log: str = ""
@@ -91,7 +95,14 @@ class Setting:
 
 
 def run_trial(
-    launcher: Launcher, setting: Setting, task: Task, source: str, sealed: SealedBench | None, *, slack: float = 1.0
+    launcher: Launcher,
+    setting: Setting,
+    task: Task,
+    source: str,
+    sealed: SealedBench | None,
+    *,
+    slack: float = 1.0,
+    cpu: float | None = None,
 ) -> Trial:
     """Compile ``source`` with the task's bench, or with the sealed form of it, and simulate.
 
@@ -102,13 +113,14 @@ def run_trial(
         source: the candidate's text.
         sealed: the task's bench under seal.
         slack: CPU limits are multiplied by this.
+        cpu: CPU seconds of the simulation; None for the limit of the launcher.
 
     Raises:
         VerievalError: a tool cannot be started, or the work folder cannot be used.
         Lost: the launcher or a tool was killed from outside.
     """
     bench = sealed.bench if sealed else task.oracle
-    done = launcher.run(_files(bench, source), _steps(launcher, setting.toolchain, bench, slack))
+    done = launcher.run(_files(bench, source), _steps(launcher, setting.toolchain, bench, slack, cpu))
     log = done.printed.get("compile.log", "")
     if sealed:
         log = restore(sealed, log)  # what is reported is the same on every day
@@ -137,7 +149,9 @@ def _files(bench: Testbench, source: str) -> dict[str, bytes]:
     }
 
 
-def _steps(launcher: Launcher, toolchain: Toolchain, bench: Testbench, slack: float) -> tuple[Step, Step]:
+def _steps(
+    launcher: Launcher, toolchain: Toolchain, bench: Testbench, slack: float, cpu: float | None
+) -> tuple[Step, Step]:
     files = [item.name for item in bench.sources]
     files.insert(0 if bench.candidate_first else len(files), CANDIDATE)
     root = ["-s", bench.top] if bench.top else []
@@ -145,9 +159,10 @@ def _steps(launcher: Launcher, toolchain: Toolchain, bench: Testbench, slack: fl
     # -n: $stop ends the simulation instead of waiting for a person. -none: dumping is off, as nobody reads it.
     simulator = (*toolchain.vvp, "-n", _COMPILED, "-none")
     limits = launcher.limits
+    seconds = cpu or limits.simulate_cpu * slack
     return (
         Step(compiler, limits.compile_cpu * slack, "compile.log", makes=_COMPILED),
-        Step(simulator, limits.simulate_cpu * slack, "stdout", "stderr" if bench.separate_stderr else None),
+        Step(simulator, seconds, "stdout", "stderr" if bench.separate_stderr else None),
     )
 
 
@@ -179,6 +194,8 @@ def _simulated(
         output=cut(transcript.stderr + transcript.stdout),
         trace=opened.trace if opened else None,
         traces=opened.traces if opened else 0,
+        counted=opened.mismatches if opened else None,
+        steps=opened.steps if opened else (),
     )
 
 

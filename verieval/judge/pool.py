@@ -7,10 +7,8 @@ in comments and white space. Nothing waits inside a worker: what depends on a re
 from __future__ import annotations
 
 import hashlib
-import secrets
 import threading
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -20,16 +18,21 @@ from typing import Any, Self, TypeVar
 from verieval.completion import Completion
 from verieval.extract import describe as describe_extraction
 from verieval.extract import extract
-from verieval.judge.classify import Finding, classify
+from verieval.judge.cache import TaskCache
+from verieval.judge.calibrate import Calibration
+from verieval.judge.calibrator import Calibrator, calibration_row
+from verieval.judge.classify import OTHER_TRACE, Finding, classify
 from verieval.judge.evidence import Evidence, gather, trusted
+from verieval.judge.futures import then
 from verieval.judge.icarus import Setting, probe
 from verieval.judge.limits import Limits
 from verieval.judge.policy import Ruling
 from verieval.judge.process import Lost
-from verieval.judge.reference import ReferenceCache, ReferenceRun
+from verieval.judge.reference import ReferenceRun
 from verieval.judge.rules import RULES, OfficialVerdict
 from verieval.judge.sandbox import Sandbox, find_sandbox
-from verieval.judge.seal import Seal, SealedBench, prepare
+from verieval.judge.seal import SealedBench
+from verieval.judge.seals import Seals
 from verieval.judge.toolchain import Toolchain
 from verieval.judge.workers import Tools, Workers
 from verieval.task import Benchmark, Task
@@ -84,13 +87,18 @@ class JudgePool:
         limits = limits or Limits()
         # What runs longer than upstream allows can pass by no criterion, so nobody waits for it.
         self.limits = replace(limits, simulate_cpu=min(limits.simulate_cpu, self.rule.seconds))
-        self._references = ReferenceCache(benchmark, toolchain, self.limits, cache, recall=recall)
+        self._references: TaskCache[ReferenceRun] = TaskCache(
+            "references", lambda row: ReferenceRun(**row), benchmark, toolchain, self.limits,
+            lasts=lambda run: run.lasts, folder=cache, recall=recall,
+        )  # fmt: skip
         self.sandbox = sandbox or find_sandbox(toolchain, self.limits.work_mib)
         self._setting = Setting(toolchain, self.rule)
         self._workers = Workers(jobs, self.limits, self.sandbox)
-        self._secret = secrets.token_hex(16)  # of this pool alone; no number depends on it
-        self._prepared: dict[str, Seal] = {}
-        self._seals: dict[tuple[str, bool], SealedBench] = {}
+        self._seals = Seals()
+        known: TaskCache[Calibration] = TaskCache(
+            "calibrations", calibration_row, benchmark, toolchain, self.limits, folder=cache, recall=recall
+        )
+        self._calibrator = Calibrator(self._workers, self._setting, self._seals, self._prove, known)
         self._proving = threading.Lock()
         self._proved = False
         self._lock = threading.Lock()
@@ -99,13 +107,19 @@ class JudgePool:
         self._open: set[Future[Any]] = set()
 
     def describe(self) -> dict[str, Any]:
-        """Manifest sections ``toolchain``, ``limits``, ``sandbox`` and ``extraction``."""
+        """Manifest sections ``toolchain``, ``limits``, ``sandbox``, ``extraction`` and ``calibration``."""
         return {
             "toolchain": {**self.toolchain.describe(), "pyslang": version("pyslang")},
             "limits": self.limits.describe(),
             "sandbox": self.sandbox.describe(),
             "extraction": describe_extraction(self.extraction),
+            "calibration": self._describe_calibration(),
         }
+
+    def _describe_calibration(self) -> dict[str, Any]:
+        """What the cache knows of the benches, so that a report can say it: tasks by flag."""
+        known = [found for task in self.benchmark.tasks if (found := self._calibrator.known(task))]
+        return {"tasks": len(known), "flags": {found.task: list(found.flags) for found in known if found.flags}}
 
     def submit(self, completion: Completion) -> Future[Verdict]:
         """Queue a completion. The future holds its verdict; it raises only for faults that end the run.
@@ -125,13 +139,13 @@ class JudgePool:
                 return
             # A diagnostic beside the headline: what if the missing endmodule had been there?
             mended = Candidate(candidate.repaired, candidate.method)
-            _then(
+            then(
                 self._judge(task, mended, cut_off=False),
                 lambda second: verdict.set_result(_verdict(task.id, completion.sample, candidate, first, second)),
                 verdict,
             )
 
-        _then(self._judge(task, candidate, cut_off=cut_off), judged, verdict)
+        then(self._judge(task, candidate, cut_off=cut_off), judged, verdict)
         return verdict
 
     def reference(self, task: Task) -> Future[ReferenceRun]:
@@ -163,13 +177,22 @@ class JudgePool:
             self._references.put(task, run)
             result.set_result(run)
 
-        _then(self._gather(task, candidate.source, _FIRST, None), done, result)
+        then(self._gather(task, candidate.source, _FIRST, None), done, result)
         return result
+
+    def calibration(self, task: Task) -> Future[Calibration]:
+        """What the bench of a task that has a reference can tell, see :class:`verieval.judge.calibrator.Calibrator`."""
+        return self._track(self._calibrator.calibration(task))
+
+    def known_calibration(self, task: Task) -> Calibration | None:
+        """What the cache holds."""
+        return self._calibrator.known(task)
 
     def close(self) -> None:
         """Kill what runs, cancel what waits, and keep the reference runs made so far."""
         self._workers.close()
         self._references.save()
+        self._calibrator.save()
 
     def __enter__(self) -> Self:
         return self
@@ -198,9 +221,14 @@ class JudgePool:
     def _judge(self, task: Task, candidate: Candidate, *, cut_off: bool) -> Future[_Judged]:
         result: Future[_Judged] = Future()
 
-        def finish(evidence: Evidence, reference: ReferenceRun | None) -> None:
+        def finish(evidence: Evidence, reference: ReferenceRun | None, calibration: Calibration | None = None) -> None:
             official = self.rule.refine(evidence.official, candidate.source)
-            finding = classify(candidate, evidence, self.rule, reference, cut_off=cut_off)
+            steady = calibration is None or not calibration.inputs_depend
+            finding = classify(candidate, evidence, self.rule, reference, cut_off=cut_off, compare_trace=steady)
+            if finding == OTHER_TRACE and calibration is None:
+                # Somebody meddled, or the bench answers to the design: that is asked once a task, when it matters.
+                then(self.calibration(task), lambda found: finish(evidence, reference, found), result, lost)
+                return
             result.set_result(_Judged(finding, evidence, official.code, official.passed))
 
         def lost(error: Exception) -> None:
@@ -210,12 +238,12 @@ class JudgePool:
 
         def calibrated(reference: ReferenceRun | None) -> None:
             shared = self._shared(task, candidate.source, reference)
-            _then(shared, lambda evidence: finish(evidence, reference), result, lost)
+            then(shared, lambda evidence: finish(evidence, reference), result, lost)
 
         if task.reference is None:
             calibrated(None)
         else:
-            _then(self.reference(task), calibrated, result, lost)
+            then(self.reference(task), calibrated, result, lost)
         return result
 
     def _shared(self, task: Task, source: str, reference: ReferenceRun | None) -> Future[Evidence]:
@@ -239,9 +267,9 @@ class JudgePool:
             if evidence.compiled:
                 own.set_result(evidence)
             else:
-                _then(self._gather(task, source, 0.0, reference), own.set_result, own)
+                then(self._gather(task, source, 0.0, reference), own.set_result, own)
 
-        _then(shared, settle, own)
+        then(shared, settle, own)
         return own
 
     def _prove(self, tools: Tools) -> None:
@@ -258,52 +286,13 @@ class JudgePool:
         def sealed(ruling: Ruling) -> SealedBench:
             # The bench's own time limit would have ended this one with another answer, or its words may matter.
             whole = reference is None or reference.code == "T" or ruling.prints
-            return self._seal(task, early=not whole)
+            return self._seals.sealed(task, None if whole else self.limits.mismatch_samples)
 
         def job(tools: Tools) -> Evidence:
             self._prove(tools)
             return gather(tools, self._setting, task, source, sealed, trusted(source) if is_reference else None)
 
         return self._workers.submit(job, priority)
-
-    def _seal(self, task: Task, *, early: bool) -> SealedBench:
-        """The task's bench under this pool's secret. Two workers may read the same one: that costs milliseconds."""
-        key = (task.id, early)
-        if key not in self._seals:
-            if task.id not in self._prepared:
-                self._prepared[task.id] = prepare(task)
-            samples = self.limits.mismatch_samples if early else None
-            self._seals[key] = self._prepared[task.id].with_secret(self._secret, mismatch_samples=samples)
-        return self._seals[key]
-
-
-def _then(
-    source: Future[T],
-    action: Callable[[T], object],
-    target: Future[Any],
-    otherwise: Callable[[Exception], object] | None = None,
-) -> None:
-    """Run ``action`` on the result of ``source``, or ``otherwise`` on its failure.
-
-    What fails after that becomes the failure of ``target``, so that whoever waits for it hears of it.
-    """
-
-    def done(future: Future[T]) -> None:
-        try:
-            error = future.exception()
-            if error is None:
-                action(future.result())
-            elif otherwise is not None and isinstance(error, Exception):
-                otherwise(error)
-            else:
-                target.set_exception(error)
-        except CancelledError:
-            target.cancel()
-        except Exception as error:  # noqa: BLE001  no thread would see it here; the target's owner does
-            if not target.done():
-                target.set_exception(error)
-
-    source.add_done_callback(done)
 
 
 def _reference_run(official: OfficialVerdict, evidence: Evidence, finding: Finding) -> ReferenceRun:

@@ -7,8 +7,8 @@ rewrites the bench for one run:
   keeps its name, and so do all ports and signals. An ending keeps the order of names, by which Icarus orders processes.
 * Whatever the bench prints stands between two marks with a secret key, so that a text of the candidate's, wherever it
   ends up, is told from the bench's own.
-* A hash of the inputs and of the reference's outputs over time is printed at the end: see
-  :mod:`verieval.judge.seal_trace`.
+* A hash of the inputs and of the reference's outputs over time is printed at the end, and where a bench compares with
+  a reference also a second count of the mismatches: see :mod:`verieval.judge.seal_trace`.
 * On request a simulation that has failed ends early.
 * A file with one `` `resetall`` stands between a candidate and the bench that is compiled after it.
 
@@ -24,8 +24,8 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
-from verieval.judge.seal_scan import EARLY, KEY, NAME, SealError, scan
-from verieval.judge.seal_trace import TRACE, insertions, traced
+from verieval.judge.seal_scan import EARLY, KEY, NAME, STEP, SealError, scan
+from verieval.judge.seal_trace import STEP_TEXT, TRACE, insertions, traced
 from verieval.task import SourceFile, Task, Testbench
 
 __all__ = ["Seal", "SealError", "SealedBench", "Unsealed", "prepare", "restore", "seal", "unseal"]
@@ -61,12 +61,17 @@ class Unsealed:
         bench_lines: only what the bench printed.
         trace: the hash, 16 hexadecimal digits; None unless there was exactly one.
         traces: how many traces were printed under the key.
+        mismatches: samples that did not match by the seal's own count, which may differ from the bench's only if
+            somebody changed that; None where the bench is not of VerilogEval's shape, or with no single trace.
+        steps: the hash after each change, where that was asked for.
     """
 
     plain: str
     bench_lines: str
     trace: str | None
     traces: int
+    mismatches: int | None
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,19 +87,20 @@ class Seal:
     has_trace: bool
     can_end_early: bool
 
-    def with_secret(self, secret: str, *, mismatch_samples: int | None = None) -> SealedBench:
+    def with_secret(self, secret: str, *, mismatch_samples: int | None = None, steps: bool = False) -> SealedBench:
         """Seal with one secret.
 
         Args:
             secret: any text; the same text gives the same bench.
             mismatch_samples: a simulation with a mismatch ends after this many samples, where the bench has such
                 counts; None lets it run to its end.
+            steps: print the trace whenever it changes, for calibration.
         """
         key, ending = _derive(secret, "key", 32), "$" + _derive(secret, "names", 20)
         ends_early = self.can_end_early and mismatch_samples is not None
         early = f" if (stats1.errors != 0 && stats1.clocks > {mismatch_samples}) $finish(0);" if ends_early else ""
         sources = tuple(
-            replace(source, text=template.replace(KEY, key).replace(NAME, ending).replace(EARLY, early))
+            replace(source, text=_fill(template, {EARLY: early, STEP: STEP_TEXT * steps, KEY: key, NAME: ending}))
             for source, template in zip(self.bench.sources, self.templates, strict=True)
         )
         if self.bench.candidate_first:
@@ -114,6 +120,8 @@ def prepare(task: Task) -> Seal:
     if any("\0" in source.text for source in bench.sources):
         raise SealError(f"cannot seal the bench of {task.id}: it holds a NUL character")
     found = scan(bench.sources)
+    if bench.top is not None and bench.top not in found.module_starts:
+        raise SealError(f"cannot seal the bench of {task.id}: it does not define its root module {bench.top}")
     what = traced(task, found)
     # The early end stands beside the trace, in the one place where VerilogEval's benches count a sample.
     early = what is not None and len(found.counters.get(what.module, [])) == 1
@@ -136,8 +144,10 @@ def seal(task: Task, secret: str, *, mismatch_samples: int | None) -> SealedBenc
 def unseal(sealed: SealedBench, stdout: str) -> Unsealed:
     """Take the seal off what a simulation printed."""
     key = re.escape(sealed.key)
-    traces = re.findall(f"{key}{TRACE}([0-9a-f]+);\n", stdout)
-    printed = re.sub(f"{key}{TRACE}[0-9a-f]+;\n", "", stdout)
+    trace = re.compile(f"{key}{TRACE}([0-9a-f]+)(?:,([0-9]+))?;\n")
+    step = re.compile(f"{key}~([0-9a-f]+);\n")
+    traces, steps = trace.findall(stdout), step.findall(stdout)
+    printed = step.sub("", trace.sub("", stdout))
     # What a killed simulation leaves open counts to the end.
     pieces = re.findall(f"{key}<(.*?)(?:{key}>(\n?)|\\Z)", printed, re.DOTALL)
     own = "".join(text + end for text, end in pieces)
@@ -145,8 +155,10 @@ def unseal(sealed: SealedBench, stdout: str) -> Unsealed:
     return Unsealed(
         plain=restore(sealed, plain),
         bench_lines=restore(sealed, own),
-        trace=hashlib.sha256(traces[0].encode()).hexdigest()[:16] if len(traces) == 1 else None,
+        trace=hashlib.sha256(traces[0][0].encode()).hexdigest()[:16] if len(traces) == 1 else None,
         traces=len(traces),
+        mismatches=int(traces[0][1]) if len(traces) == 1 and traces[0][1] else None,
+        steps=tuple(steps),
     )
 
 
@@ -154,6 +166,12 @@ def restore(sealed: SealedBench, text: str) -> str:
     """Give the names of bench and reference back their own spelling, in a tool's message for instance."""
     ending = next((new[len(old) :] for old, new in sealed.names.items()), None)
     return text.replace(ending, "") if ending else text
+
+
+def _fill(template: str, values: dict[str, str]) -> str:
+    for placeholder, value in values.items():
+        template = template.replace(placeholder, value)
+    return template
 
 
 def _derive(secret: str, purpose: str, digits: int) -> str:

@@ -19,6 +19,7 @@ from verieval.task import SourceFile
 NAME = "\0n"  # what every renamed name ends with
 KEY = "\0k"  # the secret in front of what is printed
 EARLY = "\0e"  # the early end of a failing simulation
+STEP = "\0s"  # the trace so far, printed
 
 _PRINTS = {f"${verb}{base}" for verb in ("display", "write", "strobe", "monitor") for base in ("", "b", "o", "h")}
 _PRINTS |= {"$info", "$warning", "$error", "$fatal"}
@@ -106,13 +107,18 @@ class _Marks:
     insertions: tuple[list[tuple[int, str]], ...]
 
     def add(self, number: int, token: Any, text: str, *, before: bool = False) -> None:
+        """Insert a text behind (or before) a token."""
+        offset = self.place(number, token)
+        self.insertions[number].append((offset if before else offset + len(token.rawText.encode()), text))
+
+    def place(self, number: int, token: Any) -> int:
+        """Byte offset of a token."""
         if self.trees[number].sourceManager.isMacroLoc(token.location):
             raise SealError(
                 f"cannot seal the bench: {self.sources[number].name} writes {token.rawText} in a macro; "
                 "write it out in the bench"
             )
-        offset = token.location.offset
-        self.insertions[number].append((offset if before else offset + len(token.rawText.encode()), text))
+        return int(token.location.offset)
 
 
 def tokens(node: Any) -> Iterator[Any]:
@@ -256,6 +262,7 @@ def _components(node: Any) -> Iterator[Any]:
 
 def _key(marks: _Marks, number: int, name: Any) -> None:
     """Put the key around what one call prints, as arguments of their own: each string argument is a format."""
+    marks.place(number, name.systemIdentifier)
     opened, closed = f'"{KEY}<"', f'"{KEY}>"'
     call = name.parent
     arguments = getattr(call, "arguments", None) if type(call).__name__ == "InvocationExpressionSyntax" else None

@@ -10,6 +10,9 @@ The hash is ``h = h * c + values`` modulo a power of 2 that leaves at least 32 b
 from 0 by a second step with the complement, since a 2-state variable takes both as 0. It is there to notice, not to
 resist someone who chooses the values; and it is that plain because in vvp a multiplication costs 150 ns and an
 exclusive or of 64 bits twice as much.
+
+A bench of VerilogEval's shape is also counted after: how many samples did not match, in a variable of secret name, so
+that clearing the bench's own counters is of no use.
 """
 
 from __future__ import annotations
@@ -18,21 +21,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from verieval.judge.seal_scan import EARLY, KEY, NAME, Scan, SealError, spelled, tokens
+from verieval.judge.seal_scan import EARLY, KEY, NAME, STEP, Scan, SealError, spelled, tokens
 from verieval.task import Task
 
 TRACE = "#"  # after the key, in front of the hash
+STEP_TEXT = f' $display("{KEY}~%h;", hash{NAME});'
+_MATCH = "tb_match"
 # Odd, and 5 modulo 8: such a factor has the longest period modulo a power of 2.
 _FACTOR = 0x9E3779B5
 
 
 @dataclass(frozen=True)
 class Traced:
-    """What is traced: expressions of one bench module, and their bits together."""
+    """What is traced.
+
+    Attributes:
+        module: the bench module in which it stands, the root.
+        expressions: what is connected to the target's inputs and to the reference's outputs.
+        bits: their bits together.
+        compares: the bench says of each sample in ``tb_match`` whether it matches.
+    """
 
     module: str
     expressions: tuple[str, ...]
     bits: int
+    compares: bool
 
 
 def traced(task: Task, scan: Scan) -> Traced | None:
@@ -59,7 +72,8 @@ def traced(task: Task, scan: Scan) -> Traced | None:
             found.update(_connected(instance, "In"))
         elif outputs and outputs <= {port.name for port in instance.body.portList if port.direction.name == "Out"}:
             found.update(_connected(instance, "Out"))
-    return Traced(module, tuple(found), sum(found.values())) if found else None
+    compares = any(root.body.find(_MATCH) is not None for root in compilation.getRoot().topInstances)
+    return Traced(module, tuple(found), sum(found.values()), compares) if found else None
 
 
 def insertions(scan: Scan, what: Traced, *, early: bool) -> Iterator[tuple[int, int, str]]:
@@ -75,20 +89,27 @@ def insertions(scan: Scan, what: Traced, *, early: bool) -> Iterator[tuple[int, 
     now, two_state, total = f"values{NAME}", f"bits{NAME}", f"hash{NAME}"
     mix = f"{total} = {total} * {width}'d{_FACTOR} + {two_state};"
     count = (
-        f"{now} = {values}; {two_state} = {now}; {mix} "
-        f"if ({two_state} !== {now}) begin {two_state} = ~{now}; {mix} end"
+        f"{now} = {values}; {two_state} = {now}; {mix} if ({two_state} !== {now}) begin {two_state} = ~{now}; {mix} end"
     )
-    source, start = scan.module_starts[what.module]
-    # 2-state variables start at 0 without an initial process.
     last = what.bits - 1
-    yield source, start, f" reg [{last}:0] {now}; bit [{last}:0] {two_state}; bit [{width - 1}:0] {total};"
+    # 2-state variables start at 0 without an initial process.
+    declared = f" reg [{last}:0] {now}; bit [{last}:0] {two_state}; bit [{width - 1}:0] {total};"
+    counted, process = "", ""
+    source, start = scan.module_starts[what.module]
     places = scan.counters.get(what.module, [])
-    process = ""
     if len(places) == 1:
-        yield *places[0], f" {count}" + (EARLY if early else "")
+        missed = f"missed{NAME}"
+        if what.compares:
+            declared += f" int {missed};"
+            count = f"if ({_MATCH} !== 1'b1) {missed} = {missed} + 1; {count}"
+            counted = f',",%0d",{missed}'
+        yield *places[0], (EARLY if early else "") + f" {count}{STEP}"
     else:
-        process = f"always begin if ({values} !== {now}) begin {count} end @({' or '.join(what.expressions)}) #0; end "
-    yield *scan.module_ends[what.module], f'{process}final $display("{KEY}{TRACE}%h;", {total}); '
+        process = (
+            f"always begin if ({values} !== {now}) begin {count}{STEP} end @({' or '.join(what.expressions)}) #0; end "
+        )
+    yield source, start, declared
+    yield *scan.module_ends[what.module], f'{process}final $display("{KEY}{TRACE}%h",{total}{counted},";"); '
 
 
 def _elaborate(task: Task, scan: Scan) -> Any:

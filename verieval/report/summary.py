@@ -74,9 +74,10 @@ def build_report(
         "headline": criterion or run.manifest["criterion"]["headline"],
         "criteria": criteria,
         "missing": _missing(run),
-        "unjudged": len(run.completions) - len(run.verdicts),
+        "unjudged": _unjudged(run),
         "differences": [_difference(v) for v in run.verdicts if v.passed["strict"] != v.passed["official"]],
         "errata": errata,
+        "calibration": calibration(run.manifest),
         "repaired": sum(verdict.repaired_passed is True for verdict in run.verdicts),
     }
 
@@ -98,10 +99,28 @@ def applicable_errata(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def calibration(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What was known of the benches when the run began: ``{tasks, of, flags: {task: [flag, …]}}``."""
+    known = manifest.get("calibration")
+    known = known if isinstance(known, dict) else {}
+    tasks, flags = manifest["benchmark"]["tasks"], known.get("flags")
+    return {
+        "tasks": known.get("tasks", 0),
+        "of": len(tasks),
+        "flags": {task: flags[task] for task in tasks if task in flags} if isinstance(flags, dict) else {},
+    }
+
+
 def _missing(run: RunData) -> dict[str, int]:
     """Samples that were asked for and have no completion, by task."""
     present = Counter(completion.task_id for completion in run.completions)
     return {task: n - present[task] for task, n in run.requested.items() if n > present[task]}
+
+
+def _unjudged(run: RunData) -> int:
+    """Completions without a verdict; a verdict may be there whose completion is not."""
+    judged = {(verdict.task_id, verdict.sample) for verdict in run.verdicts}
+    return sum((completion.task_id, completion.sample) not in judged for completion in run.completions)
 
 
 def _difference(verdict: Verdict) -> dict[str, Any]:

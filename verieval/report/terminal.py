@@ -44,6 +44,9 @@ def sections(report: Report, manifest: Manifest, *, differences: bool = False) -
     if report["errata"]:
         rows = tuple((e["task"], e["effect"], e["reason"]) for e in report["errata"])
         yield Section("Known faults of the benchmark among these tasks", ("task", "effect", "reason"), rows)
+    if report["calibration"]["flags"]:
+        flagged = tuple((task, ", ".join(flags)) for task, flags in report["calibration"]["flags"].items())
+        yield Section("What calibration says of the benches", ("task", "flags"), flagged)
     worst = _worst(summary["tasks"])
     if worst:
         never = sum(task["c"] == 0 for task in summary["tasks"])
@@ -179,6 +182,12 @@ def _notes(report: Report) -> Iterator[str]:
     if report["differences"]:
         count = len(report["differences"])
         yield f"the criteria differ on {count} samples; `verieval report RUN --differences` lists them"
+    calibration = report["calibration"]
+    if calibration["tasks"] < calibration["of"]:
+        yield (
+            f"{calibration['tasks']} of {calibration['of']} benches were calibrated on this toolchain when the run "
+            f"began; `verieval bench check {report['benchmark']}` calibrates them"
+        )
     if report["repaired"]:
         yield f"{report['repaired']} failed samples would pass with their missing endmodule added (a diagnostic)"
 

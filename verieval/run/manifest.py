@@ -19,7 +19,7 @@ from typing import Any
 from verieval import __version__
 from verieval.completion import MAX_N, Sampling
 from verieval.errors import VerievalError
-from verieval.files import read_file
+from verieval.files import is_missing, read_file
 from verieval.run.jsonl import dump_json, load_json, write_atomically
 from verieval.task import Benchmark
 from verieval.verdict import CRITERIA
@@ -39,6 +39,7 @@ FREE_FIELDS: tuple[str, ...] = (
     "engine.concurrency",
     "engine.retries",
     "engine.timeout",
+    "calibration.*",  # what is known of the benches; it is found out again where a verdict needs it
 )
 
 
@@ -94,7 +95,7 @@ def build_manifest(
         engine: likewise.
         prompt: ``{template, sha256, …}``.
         sampling: how the samples are drawn.
-        judge: sections ``extraction``, ``toolchain``, ``limits`` and ``sandbox`` of the judge.
+        judge: sections ``extraction``, ``toolchain``, ``limits``, ``sandbox`` and ``calibration`` of the judge.
         criterion: ``{headline, official}``: which one is shown first, and the rule behind ``official``.
         source: ``{path, format, sha256}`` of completions that were made elsewhere.
     """
@@ -111,6 +112,7 @@ def build_manifest(
         "criterion": dict(criterion),
         "limits": judge["limits"],
         "sandbox": judge["sandbox"],
+        "calibration": judge["calibration"],
         "verieval": __version__,
         "machine": describe_machine(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -187,9 +189,9 @@ def read_manifest(folder: Path) -> Manifest:
         VerievalError: the folder is no run, or its manifest cannot be read or is of a newer schema.
     """
     path, restore = folder / "manifest.json", "restore it or start the run in another folder"
-    if folder.exists() and not folder.is_dir():
-        raise VerievalError(f"{folder} is a file, not a run folder; give the --out of a run")
-    if not path.exists() and not path.is_symlink():
+    if is_missing(path):
+        if folder.is_file():
+            raise VerievalError(f"{folder} is a file, not a run folder; give the --out of a run")
         raise VerievalError(f"{folder} is not a run folder: it has no manifest.json; give the --out of a run")
     try:
         manifest = load_json(read_file(path, restore))

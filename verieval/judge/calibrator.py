@@ -1,0 +1,114 @@
+"""Calibration in a pool: when it is asked for, once a task, in the pool's workers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from verieval.judge.cache import TaskCache
+from verieval.judge.calibrate import Calibration, Observation, calibrate_task
+from verieval.judge.icarus import Setting, Trial, run_trial
+from verieval.judge.seals import Seals
+from verieval.judge.workers import Tools, Workers
+from verieval.task import Task
+
+
+class Calibrator:
+    """Finds out what benches can tell.
+
+    Args:
+        workers: where the runs are made.
+        setting: of the benchmark's trials.
+        seals: of the pool.
+        prove: called with a worker's tools before they are used.
+        cache: what is known already.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        setting: Setting,
+        seals: Seals,
+        prove: Callable[[Tools], None],
+        cache: TaskCache[Calibration],
+    ) -> None:
+        self._workers = workers
+        self._setting = setting
+        self._seals = seals
+        self._prove = prove
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._running: dict[str, Future[Calibration]] = {}
+
+    def known(self, task: Task) -> Calibration | None:
+        """What the cache holds."""
+        return self._cache.get(task)
+
+    def calibration(self, task: Task) -> Future[Calibration]:
+        """Calibration of a task that has a reference, from the cache or made now.
+
+        Raises:
+            Lost: (from the future) the tools were killed from outside, several times.
+            VerievalError: (from the future) a tool or the work folder cannot be used.
+        """
+        with self._lock:
+            running = self._running.get(task.id)
+            if running is not None:
+                return running
+            result: Future[Calibration] = Future()
+            self._running[task.id] = result
+        known = self._cache.get(task)
+        if known is not None:
+            result.set_result(known)
+        else:
+            # A thread of its own: it waits for the workers, and may be wanted in one of them.
+            threading.Thread(target=self._work, args=(task, result), name=f"calibrate-{task.id}", daemon=True).start()
+        return result
+
+    def save(self) -> None:
+        """Keep what is new."""
+        self._cache.save()
+
+    def _work(self, task: Task, result: Future[Calibration]) -> None:
+        try:
+            found = calibrate_task(task, self._run)
+        except BaseException as error:  # noqa: BLE001  whoever waits hears of it
+            result.set_exception(error)
+        else:
+            self._cache.put(task, found)
+            result.set_result(found)
+
+    def _run(self, task: Task, source: str, *, steps: bool, cpu: float | None) -> Observation:
+        def job(tools: Tools) -> Observation:
+            self._prove(tools)
+            sealed = self._seals.sealed(task, None, steps=steps)
+            return _observation(run_trial(tools.launcher, self._setting, task, source, sealed, cpu=cpu))
+
+        return self._workers.submit(job).result()
+
+
+def calibration_row(row: Mapping[str, Any]) -> Calibration:
+    """A calibration as a file of the cache holds it.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    found = Calibration(**row)
+    return replace(found, stubs_passed=tuple(found.stubs_passed), flags=tuple(found.flags))
+
+
+def _observation(trial: Trial) -> Observation:
+    report, simulate = trial.report, trial.simulate
+    return Observation(
+        compiled=trial.compiled,
+        finished=simulate is not None and simulate.returncode == 0 and not simulate.killed,
+        clean=report is not None and report.verdicts == 1 and report.clean,
+        official=trial.official.passed,
+        samples=report.samples if report else None,
+        trace=trial.trace,
+        steps=trial.steps,
+        cpu=simulate.cpu if simulate else 0.0,
+    )
