@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the Makefile's targets need, and nothing twice.
 #
-#   scripts/setup.sh base       what `make demo` needs: Icarus Verilog, and VeriEval in .venv
+#   scripts/setup.sh base       what `make demo` needs: Icarus Verilog, bubblewrap, and VeriEval in .venv
 #   scripts/setup.sh dev        what `make test` and `make lint` need: also torch and the test tools
 #   scripts/setup.sh packages   prints the Debian or Ubuntu packages of both, for: apt-get install $(scripts/setup.sh packages)
 #
@@ -13,7 +13,7 @@ fail() { printf 'setup: %s\n' "$1" >&2; exit 2; }
 say() { printf 'setup: %s\n' "$1"; }
 
 # command:package, the command telling whether the package is needed
-base_tools="iverilog:iverilog"
+base_tools="iverilog:iverilog bwrap:bubblewrap"
 dev_tools="g++:g++ make:make"
 
 case ${1:-} in
