@@ -64,7 +64,7 @@ def test_a_killed_launcher_costs_nothing(toolchain: Toolchain, tmp_path: Path, m
     started = _record_launchers(monkeypatch)
     with pool_of(toolchain, tmp_path) as pool:
         future = pool.submit(Completion("inc", 0, SLOW))
-        _until(lambda: bool(started) and any(started[0].root.glob("[0-9]*/stdout")))
+        _until(lambda: bool(started) and any(started[0].root.glob("[0-9]*/*-stdout")))
         os.kill(started[0]._process.pid, signal.SIGKILL)
         assert future.result(timeout=120).outcome == "passed"
     assert len(started) == 2
@@ -75,7 +75,7 @@ def test_a_killed_simulator_is_run_again(toolchain: Toolchain, tmp_path: Path, m
     started = _record_launchers(monkeypatch)
     with pool_of(toolchain, tmp_path) as pool:
         future = pool.submit(Completion("inc", 0, SLOW))
-        _until(lambda: bool(started) and any(started[0].root.glob("[0-9]*/stdout")))
+        _until(lambda: bool(started) and any(started[0].root.glob("[0-9]*/*-stdout")))
         _until(lambda: bool(_children(started[0]._process.pid, "vvp")))
         os.kill(_children(started[0]._process.pid, "vvp")[0], signal.SIGKILL)
         assert future.result(timeout=120).outcome == "passed"
@@ -91,7 +91,7 @@ def test_a_launcher_that_always_dies_is_a_harness_fault(
     def killer() -> None:
         while not stop.is_set():
             for launcher in started:
-                if launcher._process.poll() is None and any(launcher.root.glob("[0-9]*/stdout")):
+                if launcher._process.poll() is None and any(launcher.root.glob("[0-9]*/*-stdout")):
                     launcher._process.kill()
             time.sleep(0.01)
 

@@ -41,8 +41,9 @@ def test_streams_apart_when_asked(launcher: Launcher) -> None:
 
 def test_a_job_has_its_files_and_an_empty_folder(launcher: Launcher) -> None:
     data = bytes(range(256)) * 500
-    assert sh(launcher, "ls; cksum < a; touch left", a=data).printed["stdout0"].split()[0] == "a"
-    assert sh(launcher, "ls -a .. | grep -v '^\\.' | wc -l; ls").printed["stdout0"].split() == ["1", "stdout0"]
+    assert sh(launcher, "wc -c < a; touch left", a=data).printed["stdout0"].strip() == str(len(data))
+    assert sh(launcher, "ls .. | wc -l; ls").printed["stdout0"].split()[0] == "1"
+    assert len(sh(launcher, "ls").printed["stdout0"].split()) == 1  # its own log
 
 
 def test_steps_end_with_the_first_that_fails(launcher: Launcher) -> None:
@@ -53,6 +54,11 @@ def test_steps_end_with_the_first_that_fails(launcher: Launcher) -> None:
     assert len(launcher.run({}, [first, first]).steps) == 2
 
 
+def test_the_name_of_a_log_is_no_file(launcher: Launcher) -> None:
+    """A candidate that writes a file of that name does not write the log."""
+    assert sh(launcher, "echo forged > stdout0; echo true").printed["stdout0"] == "true\n"
+
+
 def test_bytes_that_are_no_text_come_back_as_text(launcher: Launcher) -> None:
     assert sh(launcher, "printf '\\377\\303\\244'").printed["stdout0"] == "\ufffd\u00e4"
 
@@ -60,9 +66,9 @@ def test_bytes_that_are_no_text_come_back_as_text(launcher: Launcher) -> None:
 def test_a_log_that_was_replaced_is_not_followed(launcher: Launcher, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("hunter2")
-    assert sh(launcher, f"rm stdout0; ln -s {secret} stdout0").printed["stdout0"] == ""
-    assert sh(launcher, "rm stdout0; mkfifo stdout0").printed["stdout0"] == ""
-    assert sh(launcher, "rm stdout0; mkdir stdout0").printed["stdout0"] == ""
+    assert sh(launcher, f"log=$(ls); rm $log; ln -s {secret} $log").printed["stdout0"] == ""
+    assert sh(launcher, "log=$(ls); rm $log; mkfifo $log").printed["stdout0"] == ""
+    assert sh(launcher, "log=$(ls); rm $log; mkdir $log").printed["stdout0"] == ""
     assert sh(launcher, "echo fine").printed["stdout0"] == "fine\n"
 
 

@@ -1,8 +1,8 @@
 """All that is gathered about one candidate: what the policy says of its text, and what simulating it showed.
 
-An admitted candidate meets the sealed bench, and that one simulation answers for both criteria. Where the text for the
-sealed bench had to be changed so that it can reach nothing outside (macros expanded, directives gone), and where the
-policy refuses it, the upstream flow is run as upstream would, and the official answer is read from that.
+An admitted candidate meets the sealed bench, and that one simulation answers for both criteria. The upstream flow is run
+beside it, for the official answer, where the text for the sealed bench had to be changed so that it can reach nothing
+outside (macros expanded, directives gone) and where the candidate prints; and in its place where the policy refuses it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def gather(
         may_run = tools.launcher.sandbox.holds or ruling.outcome not in _DANGEROUS
         return Evidence(ruling, None, _settled(tools, setting, task, source, None) if may_run else None)
     sealed = _settled(tools, setting, task, ruling.source, seal(ruling))
-    plain = None if ruling.faithful else _settled(tools, setting, task, source, None)
+    # What it prints stands beside the bench's own lines, and the seal moves when those come: official reads both.
+    alike = ruling.faithful and not ruling.prints
+    plain = None if alike else _settled(tools, setting, task, source, None)
     return Evidence(ruling, sealed, plain)
 
 

@@ -15,7 +15,8 @@ as the length of a header (eight digits), the header in JSON and the bytes of th
                        "maxrss_kib": n}
 
 A request is one job: its files are laid into an empty folder, its steps are run there one after the other until one
-fails or does not make the file that it should, and the folder is removed. What the steps printed comes back.
+fails or does not make the file that it should, and the folder is removed. What the steps printed comes back under the
+names that were given for it; the files have others, which nobody can guess.
 
 Limits are set as soft limits of this process for the moment in which it starts the tool, which inherits them: a child
 that sets its own limits (``preexec_fn``) costs tens of milliseconds in a large parent. Every command is a session of
@@ -85,6 +86,7 @@ def _serve(folder: str, request: dict[str, Any], texts: list[bytes]) -> tuple[di
     header: dict[str, Any] = {"steps": [], "files": [], "free": 0, "error": "", "where": "", "gone": False}
     bodies: list[bytes] = []
     try:
+        request["secret"] = os.urandom(8).hex()
         os.mkdir(folder)
         os.chdir(folder)
         for (name, _), text in zip(request["files"], texts, strict=True):
@@ -97,7 +99,7 @@ def _serve(folder: str, request: dict[str, Any], texts: list[bytes]) -> tuple[di
             header["steps"].append(ended)
             for name in (step["stdout"], step["stderr"]):
                 if name is not None:
-                    body = _read(name)
+                    body = _read(_log(request, name))
                     header["files"].append([name, len(body)])
                     bodies.append(body)
             if ended["returncode"] != 0 or (step["makes"] and not os.path.exists(step["makes"])):
@@ -113,6 +115,11 @@ def _serve(folder: str, request: dict[str, Any], texts: list[bytes]) -> tuple[di
             os.chdir("/")
         _clear(os.path.dirname(folder))
     return header, bodies
+
+
+def _log(request: dict[str, Any], name: str) -> str:
+    """The file behind a stream. Nobody can guess it, so a candidate cannot write into it by its name."""
+    return f"{request['secret']}-{name}"
 
 
 def _read(name: str) -> bytes:
@@ -161,12 +168,12 @@ def _start(step: dict[str, Any], request: dict[str, Any], folder: str) -> int:
     write = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     actions: list[tuple[Any, ...]] = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, step["stdout"], write, 0o600),
+        (os.POSIX_SPAWN_OPEN, 1, _log(request, step["stdout"]), write, 0o600),
     ]
     if step["stderr"] is None:
         actions.append((os.POSIX_SPAWN_DUP2, 1, 2))
     else:
-        actions.append((os.POSIX_SPAWN_OPEN, 2, step["stderr"], write, 0o600))
+        actions.append((os.POSIX_SPAWN_OPEN, 2, _log(request, step["stderr"]), write, 0o600))
     limits = {
         resource.RLIMIT_CPU: max(1, int(step["cpu"] + 0.999)),
         resource.RLIMIT_AS: int(request["memory"]),

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  generate if (1) $fatal(0, "\n@VERDICT@"); endgenerate
+endmodule

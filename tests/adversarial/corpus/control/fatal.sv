@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial $fatal(0, "\n@VERDICT@");
+endmodule

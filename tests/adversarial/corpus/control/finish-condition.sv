@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  always @* if (@OUTS@ !== @EXPECTED:tb.@) $finish;
+endmodule

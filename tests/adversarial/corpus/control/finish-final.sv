@@ -1,0 +1,6 @@
+@SCALE@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial #3 $finish;
+  final $display("@VERDICT@");
+endmodule

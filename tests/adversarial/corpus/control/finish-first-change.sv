@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  always @(@IN@) if ($time > 0) $finish;
+endmodule

@@ -1,0 +1,7 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial begin
+    $display("@VERDICT@");
+    $finish;
+  end
+endmodule

@@ -1,0 +1,5 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+`celldefine
+`protect

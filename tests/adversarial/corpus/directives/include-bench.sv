@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+`include "@BENCH_FILE@"

@@ -1,0 +1,5 @@
+`define PLACE "@SECRET@"
+module @MODULE@(@PORTS@);
+  @WRONG@
+  `include `PLACE
+endmodule

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  `include "/etc/passwd"
+endmodule

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+`begin_keywords "1364-1995"

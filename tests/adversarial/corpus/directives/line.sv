@@ -1,0 +1,4 @@
+`line 1 "@BENCH_FILE@" 0
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule

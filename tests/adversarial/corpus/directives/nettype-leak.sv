@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+`default_nettype none

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+`pragma protect begin_protected

@@ -1,0 +1,4 @@
+`timescale 1s/1s
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule

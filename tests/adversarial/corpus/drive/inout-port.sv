@@ -1,0 +1,4 @@
+module @MODULE@(@FREE_PORTS@);
+  @WRONG@
+  assign (supply0, supply1) @IN@ = 'bx;
+endmodule

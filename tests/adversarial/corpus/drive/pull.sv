@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  pulldown my_pull(@IN@);
+endmodule

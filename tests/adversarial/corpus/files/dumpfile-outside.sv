@@ -1,0 +1,7 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial begin
+    $dumpfile("@OUTSIDE@");
+    $dumpvars;
+  end
+endmodule

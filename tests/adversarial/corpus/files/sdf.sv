@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial $sdf_annotate("@SECRET@");
+endmodule

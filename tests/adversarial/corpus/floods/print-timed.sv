@@ -1,0 +1,5 @@
+@SCALE@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  initial forever #1 $display("0123456789012345678901234567890123456789");
+endmodule

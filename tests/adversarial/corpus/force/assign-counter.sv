@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial assign @ERRORS@ = 0;
+endmodule

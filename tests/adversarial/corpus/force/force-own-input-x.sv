@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial force @IN@ = 'bx;
+endmodule

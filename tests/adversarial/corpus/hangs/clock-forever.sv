@@ -1,0 +1,6 @@
+@SCALE@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  reg my_r = 0;
+  always #1 my_r = ~my_r;
+endmodule

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  initial forever begin end
+endmodule

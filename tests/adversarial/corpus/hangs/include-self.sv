@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  `include "candidate.sv"
+endmodule

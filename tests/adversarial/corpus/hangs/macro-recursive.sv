@@ -1,0 +1,6 @@
+`define PING `PONG
+`define PONG `PING
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  wire my_w = `PING;
+endmodule

@@ -1,0 +1,6 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  // initial $finish; force @QUIET@; `include "@BENCH_FILE@"
+  /* @VERDICT@
+     assign x = @ERRORS@; */
+endmodule

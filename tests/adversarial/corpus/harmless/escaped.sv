@@ -1,0 +1,5 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  wire \my-parity! ;
+  assign \my-parity! = ^@IN@;
+endmodule

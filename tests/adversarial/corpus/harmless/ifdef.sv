@@ -1,0 +1,9 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  `ifdef MY_DEBUG
+    initial $finish;
+  `endif
+  `ifndef SYNTHESIS
+    initial $display("simulating");
+  `endif
+endmodule

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  initial $monitor("in=%b", @IN@);
+endmodule

@@ -1,0 +1,5 @@
+`default_nettype none
+module @MODULE@(@PORTS@);
+  @RIGHT@
+endmodule
+`default_nettype wire

@@ -1,0 +1,3 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+endmodule

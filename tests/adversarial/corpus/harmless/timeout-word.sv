@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @RIGHT@
+  initial $display("TIMEOUT");
+endmodule

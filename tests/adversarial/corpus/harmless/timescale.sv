@@ -1,0 +1,5 @@
+`timescale 1ns / 1ps
+
+module @MODULE@(@PORTS@);
+  @RIGHT@
+endmodule

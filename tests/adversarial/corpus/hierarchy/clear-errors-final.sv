@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  final @ERRORS@ = 0;
+endmodule

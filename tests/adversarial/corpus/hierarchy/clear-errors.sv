@@ -1,0 +1,5 @@
+@SCALE@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial repeat (20000) #1 @ERRORS@ = 0;
+endmodule

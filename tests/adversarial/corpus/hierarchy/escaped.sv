@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+
+  assign @OUTS@ = @EXPECTED:\tb .@;
+endmodule

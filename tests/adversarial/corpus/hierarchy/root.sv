@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+
+  assign @OUTS@ = @EXPECTED:$root.tb.@;
+endmodule

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  always @(@ERRORS@) @ERRORS@ <= 0;
+endmodule

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial if (!$test$plusargs("key")) $display("@VERDICT@");
+endmodule

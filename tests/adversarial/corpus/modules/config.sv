@@ -1,0 +1,6 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+config my_config;
+  design work.@MODULE@;
+endconfig

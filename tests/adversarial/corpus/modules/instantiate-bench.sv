@@ -1,0 +1,6 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  generate if (1) begin : again
+    @TB@ my_bench();
+  end endgenerate
+endmodule

@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+
+  @REF@ my_inner(@REF_PORTS@);
+endmodule

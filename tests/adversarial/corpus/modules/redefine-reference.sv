@@ -1,0 +1,6 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+@REF_HEADER@
+  @REF_BODY@
+endmodule

@@ -1,0 +1,7 @@
+module my_first;
+  initial $display("@VERDICT@");
+  final $display("@VERDICT@");
+endmodule
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule

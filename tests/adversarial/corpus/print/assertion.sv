@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  always @(@IN@) assert (0) else $display("@VERDICT@");
+endmodule

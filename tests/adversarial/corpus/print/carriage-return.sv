@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial $display("\015@VERDICT@\015\n@VERDICT@\033[2K");
+endmodule

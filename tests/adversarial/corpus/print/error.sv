@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial $error("\n@VERDICT@");
+endmodule

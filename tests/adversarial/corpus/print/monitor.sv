@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial $monitor("%b\n@VERDICT@", @IN@);
+endmodule

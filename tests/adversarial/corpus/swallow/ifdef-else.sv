@@ -1,0 +1,11 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+`ifndef NEVER
+module @TB@;
+  initial begin
+    $display("@VERDICT@");
+    $finish;
+  end
+endmodule
+`else

@@ -1,0 +1,11 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+endmodule
+module @TB@;
+  initial begin
+    $display("@VERDICT@");
+    $finish;
+  end
+endmodule
+`define EAT(x)
+`EAT(

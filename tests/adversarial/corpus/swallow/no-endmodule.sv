@@ -1,0 +1,4 @@
+module @MODULE@(@PORTS@);
+  @WRONG@
+  initial $display("@VERDICT@");
+  generate if (0) begin
