@@ -1,8 +1,9 @@
 """All that is gathered about one candidate: what the policy says of its text, and what simulating it showed.
 
-An admitted candidate meets the sealed bench, and that one simulation answers for both criteria. The upstream flow is run
-beside it, for the official answer, where the text for the sealed bench had to be changed so that it can reach nothing
-outside (macros expanded, directives gone) and where the candidate prints; and in its place where the policy refuses it.
+An admitted candidate meets the sealed bench, and that one simulation answers for both criteria. The upstream flow is
+run beside it, for the official answer, where the text for the sealed bench had to be changed so that it can reach
+nothing outside (macros expanded, directives gone) and where the candidate prints; and in its place where the policy
+refuses it.
 """
 
 from __future__ import annotations
