@@ -39,6 +39,8 @@ COMMANDS: dict[str, Entry] = {
     "report": Entry("verieval.cli.report", "Recompute and show the report of a run."),
     "compare": Entry("verieval.cli.compare", "Compare two runs: what differs, then which is better."),
     "bench": Entry("verieval.cli.bench", "List, show and check benchmarks."),
+    "submit": Entry("verieval.cli.submit", "Make a bundle of a run that anyone can judge again."),
+    "verify": Entry("verieval.cli.verify", "Check a bundle: hashes, figures, and every sample judged again."),
     "doctor": Entry("verieval.cli.doctor", "Report every tool that is found and what its version means."),
     "completion": Entry("verieval.cli.completion", "Print the completion script of a shell."),
 }

@@ -1,0 +1,1 @@
+"""Submissions that anyone can judge again: bundles, and their verification."""
