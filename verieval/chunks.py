@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from verieval.blocks import flat
-from verieval.verilog import KEYWORDS, ModuleSpan, mask, modules_in
+from verieval.keywords import KEYWORDS
+from verieval.verilog import ModuleSpan, mask, modules_in
 
 
 @dataclass(frozen=True)

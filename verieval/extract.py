@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from verieval.assembly import Piece, complete
 from verieval.blocks import Block, answers, blocks, has_marks, remove_reasoning
 from verieval.chunks import Chunk, body_start, chunks, code_end, outermost
 from verieval.errors import VerievalError
 from verieval.verdict import Candidate
-from verieval.verilog import ModuleSpan, declared, instantiated, mask, mentioned, modules, modules_in, normalise
+from verieval.verilog import ModuleSpan, instantiated, mask, modules, modules_in, normalise
 
 EXTRACTION_VERSION = 1
 MODES = ("auto", "verbatim")
@@ -44,19 +45,6 @@ _VERILOG = re.compile(
 _STATEMENT = re.compile(r";\s*(?://.*)?$", re.MULTILINE)
 _BLANK_END = re.compile(r"[ \t]*+(?:\r\n|\n|\r)")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})|`{3}[ \t\r]*$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A stretch of code and the block it came from: its place in the answer, and its kind."""
-
-    chunk: Chunk
-    part: int
-    method: str
-    verilog: bool
-
-
-_Helper = tuple[int, int, str]  # index of its piece, offset in it, text
 
 
 def describe(mode: str = "auto") -> dict[str, object]:
@@ -92,6 +80,7 @@ def extract(text: str, task_module: str, header: str | None = None, *, mode: str
     answer, removed = remove_reasoning(cleaned)
     notes += removed
     fallback: Candidate | None = None
+    bare = True  # no module is in it
     for part, inside in [*((part, True) for part in answers(answer)), (answer, False)]:
         found = _solve(part, task_module, header)
         if found is None:
@@ -101,8 +90,8 @@ def extract(text: str, task_module: str, header: str | None = None, *, mode: str
         found = _finish(replace(found, notes=notes + found.notes), task_module)
         if found.defines_target:
             return found
-        if fallback is None or (modules(found.source) and not modules(fallback.source)):
-            fallback = found
+        if fallback is None or (bare and modules(found.source)):
+            fallback, bare = found, not modules(found.source)
     return fallback or Candidate("", "none", notes, None, False)
 
 
@@ -139,11 +128,12 @@ def _solve(text: str, target: str, header: str | None) -> Candidate | None:
     """Best candidate of an answer without reasoning and markers; None where there is no code."""
     parts = blocks(text)
     pieces = [
-        _Piece(chunk, number, part.kind, part.verilog)
+        Piece(chunk, number, part.kind, part.verilog)
         for number, part in enumerate(parts)
         for chunk in chunks(part.text, target)
     ]
-    found = [piece for piece in pieces if piece.chunk.names and not _is_echo(piece.chunk, header)]
+    echo = None if header is None else normalise(header).strip()
+    found = [piece for piece in pieces if piece.chunk.names and not _is_echo(piece.chunk, echo)]
     fenced = [piece for piece in found if piece.method != "bare"]
     bare = [piece for piece in found if piece.method == "bare"]
     body = _bare_body(parts) if header is not None else ""
@@ -171,7 +161,7 @@ def _solve(text: str, target: str, header: str | None) -> Candidate | None:
     return Candidate(text, "whole") if _looks_verilog(text) else None
 
 
-def _last(pieces: list[_Piece], target: str) -> _Piece | None:
+def _last(pieces: list[Piece], target: str) -> Piece | None:
     return next((piece for piece in reversed(pieces) if target in piece.chunk.names), None)
 
 
@@ -180,8 +170,8 @@ def _line(text: str) -> str:
 
 
 def _is_echo(chunk: Chunk, header: str | None) -> bool:
-    """The chunk only repeats the header that the model was given."""
-    return header is not None and not chunk.complete and normalise(chunk.code).strip() == normalise(header).strip()
+    """The chunk only repeats the header that the model was given; ``header`` without its layout."""
+    return header is not None and not chunk.complete and normalise(chunk.code).strip() == header
 
 
 def _bare_body(parts: list[Block]) -> str:
@@ -214,13 +204,13 @@ def _closes_header(text: str) -> bool:
     return not heads or end.start() < heads[0].start
 
 
-def _continue(header: str, body: str, target: str, pieces: list[_Piece], fence: int | None = None) -> Candidate:
+def _continue(header: str, body: str, target: str, pieces: list[Piece], fence: int | None = None) -> Candidate:
     """Header and the body from the given fence or from what stands before any, with the helpers it lacks."""
     part = fence or 0
     candidate = _join(header, body, target)
     names = {span.name for span in outermost(candidate.source)}
     own = {index for index, piece in enumerate(pieces) if piece.part == part}
-    candidate = _complete(candidate, names, pieces, own, sum(piece.part < part for piece in pieces))
+    candidate = complete(candidate, names, pieces, own, sum(piece.part < part for piece in pieces))
     later = {name for piece in pieces if piece.part > part for name in piece.chunk.names}
     unused = target in later or not later <= {span.name for span in outermost(candidate.source)}
     if fence is None and unused and "run_on_dropped" not in candidate.notes:
@@ -245,87 +235,11 @@ def _join(header: str, body: str, target: str) -> Candidate:
     return Candidate(source, "continuation", ("run_on_dropped",))
 
 
-def _assemble(chosen: _Piece, pieces: list[_Piece], target: str) -> Candidate:
+def _assemble(chosen: Piece, pieces: list[Piece], target: str) -> Candidate:
     """The chosen code with what it lacks from the rest of the answer."""
     candidate = _drop_testbench(Candidate(chosen.chunk.code, chosen.method), target)
     place = next(index for index, piece in enumerate(pieces) if piece is chosen)
-    return _complete(candidate, set(chosen.chunk.names), pieces, {place}, place)
-
-
-def _complete(candidate: Candidate, have: set[str], pieces: list[_Piece], own: set[int], place: int) -> Candidate:
-    """Add the declarations and helper modules that the code uses and other pieces offer, in the order of the answer.
-
-    Args:
-        candidate: the code.
-        have: the modules that count as given.
-        pieces: of the answer.
-        own: those that the code came from.
-        place: where it stands among them.
-    """
-    code = candidate.source
-    types, offers = _offers(pieces, own)
-    heads: dict[int, str] = {}
-    helpers: list[_Helper] = []
-    known = declared(code)
-    todo = [code]
-    while todo and (types or offers):
-        text = todo.pop()
-        used = instantiated(text)
-        new = [offers[name] for name in sorted(used - have) if name in offers]
-        have = have | used
-        helpers += new
-        todo += [helper[2] for helper in new]
-        if not types:
-            continue
-        for name in sorted((mentioned(text) & types.keys()) - known - declared(text, in_modules=True)):
-            index, preamble = types[name]
-            if index not in heads:
-                heads[index] = preamble
-                todo.append(preamble)
-    if not helpers and not heads:
-        return candidate
-    helpers = _with_preambles(sorted(helpers), pieces, code, set(heads))
-    before = [text for index, _, text in helpers if index < place]
-    after = [text for index, _, text in helpers if index >= place]
-    first = [heads[index] for index in sorted(heads)]
-    source = "\n\n".join(text.strip("\r\n") for text in [*first, *before, code, *after]) + "\n"
-    return replace(candidate, source=source, notes=(*candidate.notes, "helpers_added"))
-
-
-def _offers(pieces: list[_Piece], own: set[int]) -> tuple[dict[str, tuple[int, str]], dict[str, _Helper]]:
-    """Declarations and modules of the other pieces by name; the last definition wins.
-
-    Returns:
-        What stands before a piece's first module as (piece, text) for each name declared there, and the modules as
-        (piece, offset, text).
-    """
-    types: dict[str, tuple[int, str]] = {}
-    offers: dict[str, _Helper] = {}
-    for index, piece in enumerate(pieces):
-        if index in own or not piece.verilog:
-            continue
-        code = piece.chunk.code
-        spans = outermost(code)
-        preamble = code[: spans[0].start] if spans else code
-        types.update((name, (index, preamble)) for name in declared(preamble))
-        offers.update((span.name, (index, span.start, code[span.start : span.end])) for span in spans)
-    return types, offers
-
-
-def _with_preambles(helpers: list[_Helper], pieces: list[_Piece], code: str, given: set[int]) -> list[_Helper]:
-    """Put what stands before a piece's first module (directives, types) before its first helper; once."""
-    found: list[_Helper] = []
-    present = normalise(code)
-    done = set(given)
-    for index, start, text in helpers:
-        if index not in done:
-            source = pieces[index].chunk.code
-            preamble = source[: outermost(source)[0].start]
-            if mask(preamble).strip() and normalise(preamble.strip()) not in present:
-                text = preamble + text
-        done.add(index)
-        found.append((index, start, text))
-    return found
+    return complete(candidate, set(chosen.chunk.names), pieces, {place}, place)
 
 
 def _needed(spans: Iterable[ModuleSpan], code: str, target: str) -> set[str]:

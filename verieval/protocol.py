@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from verieval.completion import MAX_N, Message, Request, Sampling
 from verieval.errors import VerievalError
+from verieval.files import read_file
 from verieval.task import Benchmark, Port, Task
 
 if TYPE_CHECKING:
@@ -199,10 +200,7 @@ def load_prompt(path: Path) -> PromptTemplate:
     Raises:
         VerievalError: it cannot be read, or it has an unknown key or a syntax error (with its line).
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise VerievalError(f"cannot read the prompt file {path}: {error.strerror}") from error
+    data = read_file(path, name=f"the prompt file {path}")
     template = _parse(str(path), data, toml=path.suffix.lower() == ".toml")
     for key in PROMPT_KEYS:
         _compiled(template, key)
@@ -294,7 +292,7 @@ def _parse(name: str, data: bytes, *, toml: bool) -> PromptTemplate:
         table = tomllib.loads(text) if toml else {"user": text}
     except UnicodeDecodeError as error:
         raise VerievalError(f"the prompt {name} is not UTF-8 text (byte {error.start})") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise VerievalError(f"the prompt {name} is not valid TOML: {error}") from error
     unknown = sorted(set(table) - {*PROMPT_KEYS, "examples", "examples_as"})
     if unknown:
@@ -332,8 +330,7 @@ def _render(template: PromptTemplate, key: str, task: Task, benchmark: str) -> s
         return compiled.render(task=view, examples=template.examples)
     except Exception as error:  # a template is a program: it can fail with any exception
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
-        said = " ".join(str(error).split())
-        raise VerievalError(f"{_place(template, key, lines[-1] if lines else None)}: {said}") from error
+        raise VerievalError(f"{_place(template, key, lines[-1] if lines else None)}: {_said(error)}") from error
 
 
 def _compiled(template: PromptTemplate, key: str) -> Template:
@@ -344,6 +341,12 @@ def _compiled(template: PromptTemplate, key: str) -> Template:
     except TemplateSyntaxError as error:
         hint = "; Verilog's {{ must stand between {% raw %} and {% endraw %}"
         raise VerievalError(f"{_place(template, key, error.lineno)}: {error.message}{hint}") from error
+    except Exception as error:  # nesting, numbers and sizes that Jinja or Python itself cannot compile
+        raise VerievalError(f"{_place(template, key, None)} cannot be compiled: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _place(template: PromptTemplate, key: str, line: int | None) -> str:

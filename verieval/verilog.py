@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from verieval.keywords import KEYWORDS
+
 # Possessive repeats (*+) keep an unterminated string or comment from being scanned again and again.
 _TOKEN = re.compile(
     r"""
@@ -53,6 +55,11 @@ _LOGICAL_LINE = re.compile(r"(?:[^\\\n\r]|\\(?:\r\n|(?s:.)))*+")
 _LOOK_BACK = 80  # characters before `module` in which an `extern` is looked for
 _VISIBLE = re.compile(r"[^\n\r]")
 _BASE = re.compile(r"'[sS]?[bBoOdDhH]")
+_LONE_CR = re.compile(r"\r(?!\n)")
+# Runs of white space and comments, in a text whose comments all end; then what a text may hold beside them where they
+# are no mere layout or may lie inside a token: strings, escaped names, macros, and what `_gap_matters` is about.
+_GAPS = re.compile(r"(?:[ \t\n\r\f\b]++|//[^\n\r]*+|/\*(?s:.*?)\*/)++")
+_GAPS_ARE_NOT_ALL = re.compile(r"""["\\`]|\(\ \*|\*\ \)|'[sS]?[bBoOdDhH]\ """, re.VERBOSE)
 _SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _GAP = frozenset({"space", "comment"})
 _HIDDEN = frozenset({"space", "comment", "cut", "string", "open"})
@@ -65,28 +72,6 @@ _IN_MODULES = re.compile(
     r"always(?:_comb|_ff|_latch)?|assign|initial|final|generate|wire|reg|logic|(?:in|out)put|inout"
 )
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
-
-# IEEE 1800-2017, annex B.
-_KEYWORDS = """
-    accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
-    binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
-    constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge
-    else end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule
-    endpackage endprimitive endprogram endproperty endspecify endsequence endtable endtask enum event eventually expect
-    export extends extern final first_match for force foreach forever fork forkjoin function generate genvar global
-    highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies import incdir include initial inout input
-    inside instance int integer interconnect interface intersect join join_any join_none large let liblist library
-    local localparam logic longint macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
-    noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge primitive priority program
-    property protected pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase
-    randsequence rcmos real realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0
-    rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal showcancelled
-    signed small soft solve specify specparam static string strong strong0 strong1 struct super supply0 supply1
-    sync_accept_on sync_reject_on table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1
-    tri tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var
-    vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor
-    """
-KEYWORDS = frozenset(_KEYWORDS.split())
 
 
 class Token(NamedTuple):
@@ -253,8 +238,17 @@ def normalise(text: str) -> str:
     lone carriage return, a ``#line``. Equal forms may still differ in line numbers, and in what a rule reads out of
     comments (VerilogEval v2 tells its letters r and R apart by a search through the source text).
     """
-    if "#line" in text or re.search(r"\r(?!\n)", text):
+    if "#line" in text or ("\r" in text and _LONE_CR.search(text)):
         return text
+    if text.find("/*", max(text.rfind("*/") - 1, 0)) < 0:  # else the last comment may be unterminated
+        quick = _GAPS.sub(" ", text)
+        if _GAPS_ARE_NOT_ALL.search(quick) is None:
+            return quick.strip(" ")
+    return _normalise_by_tokens(text)
+
+
+def _normalise_by_tokens(text: str) -> str:
+    """:func:`normalise` of a text in which more than white space and comments counts."""
     parts: list[str] = []
     gap = ""
     for match in _TOKEN.finditer(text):
@@ -317,8 +311,9 @@ def _after(tokens: list[Token], index: int, word: str) -> int:
 def _scope(tokens: list[Token], index: int, found: set[str]) -> int:
     """Add the name of a package, function, …; return where it ends."""
     word = tokens[index].text
+    end = _after(tokens, index, f"end{word}")
     name = ""
-    for at in range(index + 1, len(tokens)):
+    for at in range(index + 1, end):
         if _is_name(tokens[at]):
             name = _bare(tokens[at].text)
             if word in _SCOPES:
@@ -326,7 +321,7 @@ def _scope(tokens: list[Token], index: int, found: set[str]) -> int:
         elif tokens[at].text in ("(", ";"):  # before it stands the name, after a function's type
             break
     found.add(f"{name}::" if word == "package" else name)
-    return _after(tokens, index, f"end{word}")
+    return end
 
 
 def _declaration(tokens: list[Token], index: int, found: set[str]) -> int:

@@ -14,15 +14,15 @@ from verieval.judge.calibrate import Calibration, Observation, Runner, calibrate
 from verieval.judge.calibrate_sources import stubs, without_power_up
 from verieval.judge.rules import RULES, Transcript
 from verieval.judge.seal import prepare, restore, unseal
-from verieval.task import SourceFile, Task, Testbench
+from verieval.task import Port, SourceFile, Task, Testbench
 
 
-def runner(toolchain: Toolchain, rule: str, folder: Path) -> Runner:
-    """Compile and simulate under a CPU limit, in one folder."""
+def runner(toolchain: Toolchain, rule: str, folder: Path, most: float = 30) -> Runner:
+    """Compile and simulate in one folder, each under a CPU limit of at most ``most`` seconds."""
     log = folder / "log"
 
     def tool(argv: list[str], cpu: float) -> tuple[str, bool, float]:
-        limited = ["prlimit", f"--cpu={int(cpu + 1)}", "--fsize=100000000", *argv]
+        limited = ["prlimit", f"--cpu={int(cpu + 0.999)}", "--fsize=100000000", *argv]
         with log.open("wb") as file:
             process = subprocess.Popen(limited, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
             _, status, usage = os.wait4(process.pid, 0)
@@ -45,7 +45,7 @@ def runner(toolchain: Toolchain, rule: str, folder: Path) -> Runner:
         said, _, _ = tool(argv, 30)
         if not (folder / "simulation").exists():
             return Observation(False, True, False, False, None, None, (), 0.0)
-        stdout, finished, used = tool([*toolchain.vvp, "-n", "simulation", "-none"], cpu or 30)
+        stdout, finished, used = tool([*toolchain.vvp, "-n", "simulation", "-none"], min(cpu or 30, most))
         done = unseal(sealed, stdout)
         report = RULES[rule].report(Transcript("", True, done.bench_lines))
         official = RULES[rule].official(Transcript(restore(sealed, said), True, done.plain, timed_out=not finished))
@@ -85,7 +85,9 @@ BENCHES = {
     "never loads": (
         f"{CYCLE} if (y !== 0) errors = errors + 1;", ("zero",), "sensitive", False, ("vacuous", "power_up"),
     ),
-    "takes X for right": (f"{LOAD} if (y != a) errors = errors + 1;", ("x", "undriven"), "insensitive", False, ("vacuous",)),
+    "takes X for right": (
+        f"{LOAD} if (y != a) errors = errors + 1;", ("x", "undriven"), "insensitive", False, ("vacuous",),
+    ),
     "looks at nothing": (LOAD, ("zero", "one", "x", "undriven"), "insensitive", False, ("vacuous",)),
     "feeds an output back": (f"{LOAD} {CHECK} a = y;", (), "insensitive", True, ("inputs_depend",)),
     "waits for an output": (
@@ -107,7 +109,7 @@ def small_task(body: str, reference: str = UNIT) -> Task:
 @pytest.mark.parametrize("name", BENCHES)
 def test_small_benches(name: str, each_icarus: Toolchain, tmp_path: Path) -> None:
     body, passed, power_up, depend, flags = BENCHES[name]
-    found = calibrate_task(small_task(body), runner(each_icarus, "verieval", tmp_path))
+    found = calibrate_task(small_task(body), runner(each_icarus, "verieval", tmp_path, most=1))
     assert (found.power_up, found.inputs_depend) == (power_up, depend)
     if passed is None:
         assert "reference_fails" in found.flags
@@ -174,6 +176,18 @@ def test_own_tasks_are_sound(each_icarus: Toolchain, tmp_path: Path) -> None:
     found = calibrate(tasks, runner(each_icarus, "verieval", tmp_path))
     assert {one.flags for one in found} == {()}
     assert {(one.power_up, one.inputs_depend) for one in found} == {("insensitive", False)}
+
+
+CONSTANT = 'module tb; wire z; unit dut(.z(z)); initial #1 $display("Mismatches: %0d in 1 samples", z); endmodule\n'
+
+
+def test_a_constant_task_is_not_vacuous(each_icarus: Toolchain, tmp_path: Path) -> None:
+    reference = "module unit(output z); assign z = 0; endmodule\n"
+    oracle = Testbench((SourceFile("tb.sv", CONSTANT),), top="tb")
+    task = Task("constant", "", "unit", oracle, ports=(Port("z", "output", 1),), reference=reference)
+    found = calibrate_task(task, runner(each_icarus, "verieval", tmp_path))
+    assert found.stubs_passed == ("zero",)
+    assert found.flags == ("no_trace",)  # there is no input to trace
 
 
 def _calibrated(name: str, data_dir: Path, toolchain: Toolchain, folder: Path) -> tuple[Calibration, ...]:

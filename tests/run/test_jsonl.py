@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from verieval.errors import VerievalError
-from verieval.run.jsonl import JsonlWriter, encode_row, read_rows, write_atomically
+from verieval.run.jsonl import JsonlWriter, encode_row, load_json, read_rows, write_atomically
 
 
 def rows(path: Path) -> list[dict[str, object]]:
@@ -25,13 +27,52 @@ def test_any_text_comes_back(tmp_path: Path, text: str) -> None:
     assert (tmp_path / "a").read_bytes().count(b"\n") == 2
 
 
-@pytest.mark.parametrize("torn", [b"{", b'{"a": 1}', b"\x00" * 5000, b'{"text": "' + b"x" * 200_000])
+@pytest.mark.parametrize("torn", [b"{", b'{"a": 1', b'{"a": 1}}', b"\x00" * 5000, b'{"text": "' + b"x" * 200_000])
 def test_an_unfinished_last_line_is_cut(tmp_path: Path, torn: bytes) -> None:
     path = tmp_path / "a"
     path.write_bytes(encode_row({"n": 1}) + torn)
     with JsonlWriter(path) as writer:
         writer.append([{"n": 2}])
     assert rows(path) == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize("tail", [b'{"n": 2}', b'{"n": 2} ', b'{"n": 2}\t'])
+def test_a_line_that_lacks_only_its_newline_is_kept(tmp_path: Path, tail: bytes) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(encode_row({"n": 1}) + tail)
+    assert [row for _, row in read_rows(path, torn=True)] == [{"n": 1}, {"n": 2}]
+    with JsonlWriter(path) as writer:
+        writer.append([{"n": 3}])
+    assert rows(path) == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_lines_that_end_in_carriage_returns_are_damage_and_stay(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b'{"n": 1}\r{"n": 2}\r')
+    with pytest.raises(VerievalError, match="a:1: this line is not JSON"):
+        list(read_rows(path, torn=True))
+    assert path.read_bytes() == b'{"n": 1}\r{"n": 2}\r'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 101 + "]" * 101, "nested more than 100 deep"),
+        ("[" * 100_000, "recursion"),
+        ("1e999", "1e999 is beyond every number"),
+        ("-1" + "0" * 40, "is beyond every number"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', 'the key "c" stands twice'),
+    ],
+)
+def test_json_that_nothing_after_it_could_take(text: str, words: str) -> None:
+    with pytest.raises((ValueError, RecursionError), match=re.escape(words)):
+        load_json(text.encode())
+
+
+def test_json_as_it_may_be() -> None:
+    text = "[" * 100 + str(-(10**38)) + "]" * 100
+    assert json.dumps(load_json(text.encode())) == text
+    assert load_json(b'{"a": 1.5e3, "A": {"a": 2}}') == {"a": 1500.0, "A": {"a": 2}}
 
 
 def test_a_file_of_one_torn_line_is_emptied(tmp_path: Path) -> None:

@@ -136,15 +136,19 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
         *(
             (
                 "verdicts.jsonl",
-                '{"task_id": "task0", "sample": 0, "outcome": "crash", "stage": "compiled", '
-                '"passed": {"strict": false, "official": false}, ' + field + "}",
+                '{"task_id": "task0", "sample": 0, "outcome": "crash", "passed": {"strict": false, "official": false}, '
+                + ("" if '"stage"' in field else '"stage": "compiled", ')
+                + field
+                + "}",
                 words,
             )
             for field, words in (
                 ('"stage": 9', "`stage` must be one of extracted, "),
                 ('"stage": ["none"]', "`stage` must be one of"),
                 ('"seconds": {"compile": "long"}', "`seconds` must be an object of numbers"),
-                ('"seconds": {"compile": 1e999}', "`seconds` must be an object of numbers"),
+                ('"seconds": {"compile": 1e999}', "1e999 is beyond every number"),
+                ('"seconds": {"compile": 1' + 400 * "0" + "}", "is beyond every number"),
+                ('"stage": "compiled", "stage": "none"', 'the key "stage" stands twice'),
                 ('"seconds": {"compile": Infinity}', "Infinity is no number of JSON"),
                 ('"seconds": 3', "`seconds` must be"),
                 ('"detail": null', "`detail` must be a text, not null"),

@@ -7,15 +7,19 @@ the file and the line, and so that the files that were read can be compared with
 from __future__ import annotations
 
 import hashlib
-import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from verieval.errors import VerievalError
+from verieval.files import is_missing, read_file
+from verieval.run.jsonl import load_json
 
 DATA_VARIABLE = "VERIEVAL_DATA"
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, which JSON can spell and no file can hold
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,7 @@ class Checkout:
         Raises:
             VerievalError: the file is missing or cannot be read.
         """
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise VerievalError(
-                f"{path} cannot be read ({error.strerror}): restore the file, or clone the upstream repository again."
-            ) from error
+        content = read_file(path, "restore the file, or clone the upstream repository again.")
         self._read[path.relative_to(self.root).as_posix()] = hashlib.sha256(content).hexdigest()
         return content
 
@@ -78,13 +77,13 @@ class Checkout:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except ValueError as error:
+                row = load_json(line.encode())
+            except (ValueError, RecursionError) as error:
                 raise VerievalError(f"{path}:{number} is not valid JSON ({error}); restore the file.") from error
             if not isinstance(row, dict):
                 raise VerievalError(f"{path}:{number} is not a JSON object; restore the file.")
             for name in fields:
-                if not isinstance(row.get(name), str):
+                if not isinstance(row.get(name), str) or _SURROGATE.search(row[name]):
                     raise VerievalError(f"{path}:{number} has no text field '{name}'; restore the file.")
             rows.append(row)
         return rows
@@ -151,7 +150,7 @@ def find_checkout(name: str, upstream: Upstream, data: Path | None) -> Path:
             f"{DATA_VARIABLE}=DIR, or name the checkout with --data."
         )
     for place in places:
-        if any((place / marker).exists() for marker in upstream.markers):
+        if not all(is_missing(place / marker) for marker in upstream.markers):
             return place.absolute()
     wanted = " or ".join(upstream.markers)
     raise VerievalError(

@@ -81,8 +81,12 @@ def ports(source: str, module: str) -> tuple[Port, ...]:
     options = pyslang.ast.CompilationOptions()
     options.topModules = {module}
     compilation = pyslang.ast.Compilation(pyslang.Bag([options]))
-    compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromText(source))
-    for instance in compilation.getRoot().topInstances:
+    try:
+        compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromText(source))
+        instances = compilation.getRoot().topInstances
+    except RuntimeError:  # nested more deeply than pyslang follows
+        return ()
+    for instance in instances:
         if instance.name == module:
             return tuple(_port(port) for port in instance.body.portList)
     return ()

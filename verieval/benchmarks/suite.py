@@ -146,7 +146,7 @@ def _about(text: str, path: Path) -> dict[str, Any]:
     """Read and check ``task.toml``."""
     try:
         about = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise VerievalError(f"{path} is not valid TOML ({error}); correct it.") from error
     _check(about, _TASK, str(path))
     for key, schema in (("ports", _PORT), ("parameters", _PARAMETER)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,7 @@ def command(completions: Path, out: Path | None, **options: Any) -> None:
     if options["reextract"] and out is not None:
         raise VerievalError("--reextract judges the run folder itself; leave out --out, or leave out --reextract")
     benchmark = options["benchmark"] or _benchmark_of(completions)
-    name = completions.resolve().name.removesuffix(".gz")
+    name = Path(os.path.realpath(completions)).name.removesuffix(".gz")  # resolve() raises on a link to itself
     stem = name if completions.is_dir() else name.rpartition(".")[0] or name
     kind = "rescored" if (completions / "manifest.json").exists() else slug(benchmark)
     folder = completions if options["reextract"] else out or Path("runs") / f"{slug(stem)}-{kind}"

@@ -73,7 +73,8 @@ class Calibration:
         power_up: how the reference fares without values at power-up; ``n/a`` where it does not pass with them, or does
             not compile without.
         inputs_depend: the bench's inputs answer to the design; None where no run tells.
-        flags: ``reference_fails``, ``no_trace``, ``vacuous``, ``power_up``, ``inputs_depend``, and what explains them:
+        flags: ``reference_fails``, ``no_trace``, ``vacuous`` (a stub passes, and the target has inputs), ``power_up``,
+            ``inputs_depend``, and what explains them:
             ``stops_at_failure`` (the bench ends when it finds a fault) and ``waits`` (a stub makes it wait or hang).
     """
 
@@ -113,7 +114,7 @@ def calibrate_task(task: Task, run: Runner) -> Calibration:
     found = Calibration(
         task.id, reference.samples, reference.cpu, reference.trace, passed, power_up, inputs.depend, flags=()
     )
-    return replace(found, flags=tuple(_flags(found, reference, inputs)))
+    return replace(found, flags=tuple(_flags(task, found, reference, inputs)))
 
 
 def calibrate(
@@ -172,11 +173,13 @@ def _inputs(task: Task, run: Runner, reference: Observation, seen: dict[str, Obs
     return _Inputs(False, stops=stops)
 
 
-def _flags(found: Calibration, reference: Observation, inputs: _Inputs) -> Iterable[str]:
+def _flags(task: Task, found: Calibration, reference: Observation, inputs: _Inputs) -> Iterable[str]:
+    # Without an input the right answer may well be a constant.
+    constant = bool(task.ports) and all(port.direction == "output" for port in task.ports)
     flags = {
         "reference_fails": not reference.official or not reference.clean,
         "no_trace": found.trace is None,
-        "vacuous": bool(found.stubs_passed),
+        "vacuous": bool(found.stubs_passed) and not constant,
         "power_up": found.power_up == "sensitive",
         "inputs_depend": found.inputs_depend is True,
         "stops_at_failure": inputs.stops,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from verieval.errors import VerievalError
+from verieval.files import read_file
 
 SUFFIXES = (".v", ".sv")
 
@@ -57,18 +58,23 @@ def read_folder(folder: Path, tasks: Container[str]) -> list[CodeFile]:
     numbers = [number for _, number in parsed if number is not None]
     base = 1 if numbers and min(numbers) == 1 else 0
     return [
-        CodeFile(str(name), task, 0 if number is None else number - base, (folder / name).read_bytes())
+        CodeFile(str(name), task, 0 if number is None else number - base, read_file(folder / name))
         for name, (task, number) in zip(names, parsed, strict=True)
     ]
 
 
 def _verilog_files(folder: Path) -> list[PurePath]:
     found = []
-    for parent, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         here = PurePath(parent).relative_to(folder)
         found += [here / name for name in files if name.endswith(SUFFIXES) and not name.startswith(".")]
     return found
+
+
+def _refuse(error: OSError) -> None:
+    """What is in a folder that cannot be listed must not be left out in silence."""
+    raise VerievalError(f"{error.filename} cannot be read ({error.strerror}); change its permissions") from error
 
 
 def parse_name(name: PurePath, tasks: Container[str]) -> tuple[str, int | None]:

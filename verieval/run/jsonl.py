@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from verieval.errors import VerievalError
+from verieval.files import read_file
+
+MAX_NESTING = 100
+MAX_DIGITS = 40
 
 
 def encode_row(row: Mapping[str, Any]) -> bytes:
@@ -21,17 +27,65 @@ def encode_row(row: Mapping[str, Any]) -> bytes:
 
 
 def load_json(data: bytes) -> Any:
-    """JSON as its standard has it: ``NaN`` and ``Infinity``, which Python would also take, are none.
+    """JSON as its standard has it, and of a shape that everything after it can take.
+
+    ``NaN`` and ``Infinity``, which Python would also take, are none; neither is a number that becomes infinite, or a
+    key that stands twice, of which Python would drop one in silence.
 
     Raises:
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply.
+        ValueError: it is not such JSON.
+        RecursionError: it is nested far too deeply.
     """
-    return json.loads(data, parse_constant=_refuse_constant)
+    value = json.loads(
+        data,
+        parse_constant=_refuse_constant,
+        parse_float=_finite,
+        parse_int=_moderate,
+        object_pairs_hook=_each_once,
+    )
+    level = [value]
+    for _ in range(MAX_NESTING):
+        level = [item for one in level for item in _items(one)]
+        if not level:
+            return value
+    if any(isinstance(item, dict | list) for item in level):
+        raise ValueError(f"it is nested more than {MAX_NESTING} deep")
+    return value
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{_short(text)} is beyond every number")
+    return number
+
+
+def _moderate(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"{_short(text)} is beyond every number")
+    return int(text)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {_short(json.dumps(twice))} stands twice")
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def read_rows(path: Path, *, torn: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -39,14 +93,15 @@ def read_rows(path: Path, *, torn: bool = False) -> Iterator[tuple[int, dict[str
 
     Args:
         path: the file.
-        torn: the last line may be incomplete (our own file, its writer killed) and is then left out.
+        torn: the last line may be the beginning of one (our own file, its writer killed) and is then left out.
 
     Raises:
         VerievalError: a line that is no JSON object, named by file and line.
     """
-    data = path.read_bytes()
-    if torn:
-        data = data[: data.rfind(b"\n") + 1]
+    data = read_file(path)
+    end = data.rfind(b"\n") + 1
+    if torn and _is_torn(data[end:]):
+        data = data[:end]
     yield from parse_rows(data, str(path))
 
 
@@ -64,11 +119,25 @@ def parse_rows(data: bytes, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
+def _is_torn(tail: bytes) -> bool:
+    """Whether what follows the last newline is the beginning of a row, as its killed writer leaves it.
+
+    A whole row is none: only its newline is missing, which an editor may have dropped. Neither are lines that end in
+    carriage returns, which this project does not write.
+    """
+    if b"\r" in tail:
+        return False
+    try:
+        return not isinstance(load_json(tail), dict)
+    except (ValueError, RecursionError):
+        return True
+
+
 class JsonlWriter:
     """Appends rows to one file, each visible to readers as soon as it is written, none ever half there.
 
-    A line that a killed process left unfinished is cut off when the file is opened; a row that could not be written
-    whole (full disk, quota, signal) is cut off before the error goes on.
+    A line that a killed process left unfinished is cut off when the file is opened (one that lacks only its newline is
+    given it); a row that could not be written whole (full disk, quota, signal) is cut off before the error goes on.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,7 +155,7 @@ class JsonlWriter:
             raise
 
     def _repair(self) -> int:
-        """Cut an unfinished last line; return the size of the file."""
+        """Cut or finish an unfinished last line; return the size of the file."""
         size = os.fstat(self._fd).st_size
         end = size
         while end > 0:
@@ -96,9 +165,13 @@ class JsonlWriter:
                 end = start + newline + 1
                 break
             end = start
-        if end < size:
+        tail = os.pread(self._fd, size - end, end)
+        if not tail:
+            return size
+        if _is_torn(tail):
             os.ftruncate(self._fd, end)
-        return end
+            return end
+        return size + os.write(self._fd, b"\n")
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write rows as one block: all of them or, on any error, none.

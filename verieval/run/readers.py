@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
+import io
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,13 +29,15 @@ from typing import Any
 
 from verieval.completion import MAX_N, Completion
 from verieval.errors import VerievalError
+from verieval.files import is_folder, is_missing, read_file
 from verieval.run.folders import read_folder
-from verieval.run.jsonl import parse_rows
+from verieval.run.jsonl import load_json, parse_rows
 from verieval.run.manifest import Manifest, read_manifest
 from verieval.run.store import COMPLETIONS, parse_completion, read_completions
 from verieval.task import Benchmark
 
 MAX_SAMPLE = MAX_N - 1
+MAX_UNPACKED = 2**30  # bytes in a gzip file: a small one can hold more than any memory
 
 # Manifest sections on how completions were made, where nothing tells.
 UNKNOWN: Mapping[str, Mapping[str, Any]] = {
@@ -126,9 +128,9 @@ def read_any(path: Path, benchmark: Benchmark, *, skip_unknown: bool = False) ->
     Raises:
         VerievalError: nothing there, no known format, a damaged line, a sample twice, a task the benchmark lacks.
     """
-    if not path.exists():
+    if is_missing(path):
         raise VerievalError(f"{path} does not exist; give a file or folder of completions")
-    if path.is_dir():
+    if is_folder(path):
         reading, rows = _read_directory(path, benchmark)
     else:
         reading, rows = _read_file(path)
@@ -136,10 +138,10 @@ def read_any(path: Path, benchmark: Benchmark, *, skip_unknown: bool = False) ->
 
 
 def _read_directory(path: Path, benchmark: Benchmark) -> tuple[Reading, list[Raw]]:
-    if (path / COMPLETIONS).exists():
+    if not is_missing(path / COMPLETIONS):
         manifest = read_manifest(path)
         rows = [_from_completion(c, f"{path / COMPLETIONS}") for c in read_completions(path)]
-        sha256 = hashlib.sha256((path / COMPLETIONS).read_bytes()).hexdigest()
+        sha256 = hashlib.sha256(read_file(path / COMPLETIONS)).hexdigest()
         return Reading(path, "run", sha256, manifest["extraction"].get("mode", "auto"), (), manifest=manifest), rows
     files = read_folder(path, benchmark.by_id)
     digest = hashlib.sha256()
@@ -152,7 +154,7 @@ def _read_directory(path: Path, benchmark: Benchmark) -> tuple[Reading, list[Raw
 
 
 def _read_file(path: Path) -> tuple[Reading, list[Raw]]:
-    data = path.read_bytes()
+    data = read_file(path)
     sha256 = hashlib.sha256(data).hexdigest()
     if data[:2] == b"\x1f\x8b":
         data = _gunzip(data, path)
@@ -172,9 +174,13 @@ def _read_file(path: Path) -> tuple[Reading, list[Raw]]:
 
 def _gunzip(data: bytes, path: Path) -> bytes:
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            unpacked = file.read(MAX_UNPACKED + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise VerievalError(f"{path} is a damaged gzip file ({error}); fetch or compress it again") from None
+    if len(unpacked) > MAX_UNPACKED:
+        raise VerievalError(f"{path} unpacks to more than {MAX_UNPACKED} bytes; give it in smaller parts")
+    return unpacked
 
 
 # ---- JSONL --------------------------------------------------------------------------------------------------------
@@ -238,7 +244,7 @@ _JSONL: dict[str, tuple[set[str], Callable[[Mapping[str, Any], str, Counter[str]
 def _turtle(data: bytes, path: Path) -> Iterator[Raw]:
     """TuRTLe's results: the task is known by the path of its test bench, the sample by its place in the inner list."""
     try:
-        tasks = json.loads(data)
+        tasks = load_json(data)
     except (ValueError, RecursionError) as error:
         raise VerievalError(f"{path} is not JSON ({error}); fetch it again") from None
     for i, samples in enumerate(tasks):
@@ -246,7 +252,7 @@ def _turtle(data: bytes, path: Path) -> Iterator[Raw]:
             raise VerievalError(f"{path}: entry {i} is no list; TuRTLe's result JSON is a list of lists of samples")
         for j, row in enumerate(samples):
             where = f"{path}: entry {i}, sample {j}"
-            if not isinstance(row, dict) or not isinstance(row.get("test_path"), str):
+            if not isinstance(row, dict) or not isinstance(row.get("test_path"), str) or not turtle_names(row):
                 raise VerievalError(
                     f"{where} has no `test_path`; TuRTLe's result JSON names the test bench of each sample"
                 )

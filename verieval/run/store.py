@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar, get_args
 
 from verieval.completion import Completion, FinishReason
 from verieval.errors import VerievalError
+from verieval.files import is_missing
 from verieval.run.jsonl import JsonlWriter, dump_json, read_rows, write_atomically
 from verieval.run.manifest import Manifest, check_same_protocol, read_manifest, write_manifest
 from verieval.verdict import CRITERIA, OUTCOMES, Stage, Verdict
@@ -65,7 +66,8 @@ def read_run(path: Path | str) -> RunData:
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    run = RunData(folder, manifest, read_completions(folder), read_verdicts(folder))
+    verdicts = read_verdicts(folder)  # before the completions: a verdict that comes meanwhile must have its own
+    run = RunData(folder, manifest, read_completions(folder), verdicts)
     _check_asked(folder / COMPLETIONS, run.completions, manifest)
     return run
 
@@ -87,7 +89,7 @@ def read_verdicts(folder: Path) -> tuple[Verdict, ...]:
 
 def _unique(path: Path, parse: Callable[[Mapping[str, Any], str], _Row], *, twice_is_error: bool) -> dict[Key, _Row]:
     found: dict[Key, _Row] = {}
-    if not path.exists():
+    if is_missing(path):
         return found
     for number, row in read_rows(path, torn=True):
         item = parse(row, f"{path}:{number}")

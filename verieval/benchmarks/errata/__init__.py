@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from verieval.errors import VerievalError
+from verieval.files import read_file
 from verieval.task import Erratum
 
 EFFECTS = ("reference_fails", "vacuous", "power_up")
@@ -44,14 +45,18 @@ def read_errata(path: Path, variant: str = "") -> tuple[Erratum, ...]:
         VerievalError: the file is malformed; the message names the entry.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = tomllib.loads(read_file(path).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise VerievalError(f"{path} cannot be read ({error}); correct it.") from error
     entries = table.get("erratum", [])
-    if set(table) - {"benchmark", "erratum"} or not isinstance(entries, list):
+    if set(table) - {"benchmark", "erratum"} or not _are_tables(entries):
         raise VerievalError(f"{path} may hold 'benchmark' and [[erratum]] tables only; correct it.")
     checked = [_checked(entry, f"{path}, erratum {number}") for number, entry in enumerate(entries, start=1)]
     return tuple(_erratum(entry) for entry in checked if variant in entry.get("variants", [variant]))
+
+
+def _are_tables(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _checked(entry: dict[str, Any], place: str) -> dict[str, Any]:
