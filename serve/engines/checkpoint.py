@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from verieval.errors import VerievalError
+from verieval.run.jsonl import load_json
 from verieval.task import hash_json
 
 # Files that decide what a checkpoint says. Anything else (a README, an optimizer's state) may change without a trace.
@@ -76,8 +76,8 @@ def read_training(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = load_json(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
         raise VerievalError(f"{path} is not readable JSON: repair or remove it ({error})") from error
     if not isinstance(content, dict):
         raise VerievalError(f"{path} must hold a JSON object: repair or remove it")

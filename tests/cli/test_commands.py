@@ -174,7 +174,7 @@ def test_the_manifest_explains_the_run(call: Callable[..., Any], replay: Path, t
     assert manifest["limits"]["simulate_cpu"] == 30.0
     assert set(manifest) == {
         *("schema", "command", "benchmark", "model", "prompt", "sampling", "extraction", "engine", "toolchain"),
-        *("criterion", "limits", "verieval", "machine", "started", "source"),
+        *("criterion", "limits", "sandbox", "calibration", "verieval", "machine", "started", "source"),
     }
 
 

@@ -26,7 +26,7 @@ def fullest_manifest() -> dict[str, Any]:
         prompt={"template": "default", "sha256": "p"},
         sampling=Sampling(),
         engine=described["engine"],
-        judge={"extraction": {}, "toolchain": {}, "limits": {}},
+        judge={"extraction": {}, "toolchain": {}, "limits": {}, "sandbox": {}, "calibration": {"tasks": 0}},
         criterion={"headline": "strict", "official": "verieval"},
         source={"path": "c.jsonl", "sha256": "s"},
     )

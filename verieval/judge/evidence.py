@@ -67,6 +67,8 @@ def gather(
     source: str,
     seal: Callable[[Ruling], SealedBench],
     ruling: Ruling | None,
+    *,
+    bench_times_out: bool = False,
 ) -> Evidence:
     """Ask the policy, then simulate under seal or not at all.
 
@@ -77,6 +79,7 @@ def gather(
         source: the candidate's text.
         seal: the sealed bench that fits a ruling.
         ruling: where it is known beforehand: a reference needs no admission.
+        bench_times_out: see :func:`verieval.judge.icarus.run_trial`.
 
     Raises:
         VerievalError: a tool cannot be started, or the work folder cannot be used.
@@ -88,20 +91,32 @@ def gather(
         # Without walls around it, what was refused for what it would do is not run.
         may_run = tools.launcher.sandbox.holds or ruling.outcome not in _DANGEROUS
         return Evidence(ruling, None, _settled(tools, setting, task, source, None) if may_run else None)
-    sealed = _settled(tools, setting, task, ruling.source, seal(ruling))
+    sealed = _settled(tools, setting, task, ruling.source, seal(ruling), bench_times_out=bench_times_out)
     # What it prints stands beside the bench's own lines, and the seal moves when those come: official reads both.
     alike = ruling.faithful and not ruling.prints
     plain = None if alike else _settled(tools, setting, task, source, None)
     return Evidence(ruling, sealed, plain)
 
 
-def _settled(tools: Tools, setting: Setting, task: Task, source: str, sealed: SealedBench | None) -> Trial:
+def _settled(
+    tools: Tools,
+    setting: Setting,
+    task: Task,
+    source: str,
+    sealed: SealedBench | None,
+    *,
+    bench_times_out: bool = False,
+) -> Trial:
     """A trial whose verdict does not hang on how busy the machine was."""
-    trial = run_trial(tools.launcher, setting, task, source, sealed, slack=SLACK)
+
+    def run(slack: float) -> Trial:
+        return run_trial(tools.launcher, setting, task, source, sealed, slack=slack, bench_times_out=bench_times_out)
+
+    trial = run(SLACK)
     if not _near_a_limit(trial, tools.launcher.limits):
         return trial
     with tools.alone():
-        return run_trial(tools.launcher, setting, task, source, sealed)
+        return run(1.0)
 
 
 def _near_a_limit(trial: Trial, limits: Limits) -> bool:

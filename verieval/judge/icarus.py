@@ -103,6 +103,7 @@ def run_trial(
     *,
     slack: float = 1.0,
     cpu: float | None = None,
+    bench_times_out: bool = False,
 ) -> Trial:
     """Compile ``source`` with the task's bench, or with the sealed form of it, and simulate.
 
@@ -114,6 +115,8 @@ def run_trial(
         sealed: the task's bench under seal.
         slack: CPU limits are multiplied by this.
         cpu: CPU seconds of the simulation; None for the limit of the launcher.
+        bench_times_out: the bench reaches a time limit of its own, whatever the design does. A simulation that was
+            ended at its mismatches would have met it.
 
     Raises:
         VerievalError: a tool cannot be started, or the work folder cannot be used.
@@ -127,7 +130,10 @@ def run_trial(
     compiled = _compiler_end(done.steps[0], log)
     full = launcher.sandbox.holds and done.free < MIB
     if len(done.steps) == 2:
-        return _simulated(setting.rule, bench, sealed, done, replace(_TRIAL, compile=compiled, full=full), log)
+        trial = _simulated(setting.rule, bench, sealed, done, replace(_TRIAL, compile=compiled, full=full), log)
+        if bench_times_out and trial.report is not None and trial.report.mismatches:
+            return replace(trial, official=setting.rule.official(Transcript(log, compiled=True, timed_out=True)))
+        return trial
     # Upstream flows go on whenever the compiler left a file; its exit status agrees with that.
     official = setting.rule.official(Transcript(log, compiled=False, timed_out=compiled.timed_out))
     trial = replace(_TRIAL, compile=compiled, compile_log=cut(log), official=official, full=full)

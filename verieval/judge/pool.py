@@ -284,13 +284,14 @@ class JudgePool:
         is_reference = reference is None and task.reference is not None
 
         def sealed(ruling: Ruling) -> SealedBench:
-            # The bench's own time limit would have ended this one with another answer, or its words may matter.
-            whole = reference is None or reference.code == "T" or ruling.prints
+            whole = reference is None or ruling.prints  # its words may matter to the end
             return self._seals.sealed(task, None if whole else self.limits.mismatch_samples)
 
         def job(tools: Tools) -> Evidence:
             self._prove(tools)
-            return gather(tools, self._setting, task, source, sealed, trusted(source) if is_reference else None)
+            times_out = reference is not None and reference.code == "T"
+            ruling = trusted(source) if is_reference else None
+            return gather(tools, self._setting, task, source, sealed, ruling, bench_times_out=times_out)
 
         return self._workers.submit(job, priority)
 
