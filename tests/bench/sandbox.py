@@ -35,7 +35,9 @@ def main() -> None:
     benchmark = benchmarks.load("verieval")
     walls = {"none": NO_SANDBOX, "bubblewrap": find_sandbox(toolchain, Limits().work_mib, wanted=True)}
     completions = [
-        Completion(task.id, number, (task.reference or "").replace("endmodule", f"  wire spare_{number};\nendmodule", 1))
+        Completion(
+            task.id, number, (task.reference or "").replace("endmodule", f"  wire spare_{number};\nendmodule", 1)
+        )
         for number in range(options.copies)
         for task in benchmark.tasks
     ]

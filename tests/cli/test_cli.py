@@ -148,7 +148,10 @@ BAD = [
     (["run", "--model", "replay:f.jsonl", "--benchmark", "nonsense"], "There is no benchmark 'nonsense'"),
     (["run", "--model", "replay:f.jsonl", "--benchmark", "rtllm", "--data", "dir"], "clone"),
     (["run", "--model", "openai:m@http://localhost:9", "--protocol", "nonsense"], "there is no protocol 'nonsense'"),
-    (["run", "--model", "openai:m@http://localhost:9", "--prompt", "missing.j2"], "prompt file missing.j2 cannot be read"),
+    (
+        ["run", "--model", "openai:m@http://localhost:9", "--prompt", "missing.j2"],
+        "prompt file missing.j2 cannot be read",
+    ),
     (["run", "--model", "openai:m@http://localhost:9", "--prompt", "bad.j2"], "line 2"),
     (["run", "--model", "replay:f.jsonl", "--tasks", "nothing*"], "matches 'nothing*'"),
     (["run", "--model", "replay:f.jsonl", "--tasks", ""], "--tasks is empty"),
