@@ -59,7 +59,7 @@ def command(icarus: Path | None, as_json: bool) -> None:
     else:
         for finding in findings:
             mark = {True: "ok", False: "FAIL", None: "-"}[finding.ok]
-            click.echo(f"{mark:<5}{finding.name:<31}{finding.version:<16}{finding.note}".rstrip())
+            click.echo(f"{mark:<5}{finding.name:<31}{finding.version:<18}{finding.note}".rstrip())
     if any(finding.ok is False for finding in findings):
         click.get_current_context().exit(1)
 

@@ -86,7 +86,7 @@ def scan(sources: tuple[SourceFile, ...]) -> Scan:
         if bad is not None:
             line = tree.sourceManager.getLineNumber(bad.location)
             raise SealError(f"cannot seal the bench: {source.name}:{line} does not parse ({bad.code})")
-        _collect(found, number, tree.root, "")
+        _collect(found, number, tree.root)
     insertions: tuple[list[tuple[int, str]], ...] = tuple([] for _ in sources)
     marks = _Marks(trees, sources, insertions)
     names = _rename(found, marks)
@@ -137,21 +137,26 @@ def spelled(node: Any) -> str:
     return " ".join(token.rawText for token in tokens(node)).replace(" . ", ".")
 
 
-def _collect(found: _Found, number: int, node: Any, module: str) -> None:
-    """Note every node that matters, below ``node``, in ``module``."""
+def _collect(found: _Found, number: int, root: Any) -> None:
+    """Note every node that matters in a tree. The tree has thousands of nodes, so what is asked of each is little."""
     import pyslang
 
-    kind = type(node).__name__
-    if kind == "ModuleDeclarationSyntax":
-        module = _module(found, number, node)
-    note = _NOTES.get(kind)
-    if note is not None:
-        note(found, number, node, module)
-    for child in node:
-        if not isinstance(child, pyslang.parsing.Token):
-            _collect(found, number, child, module)
-        elif child.kind.name == "Identifier" and not child.isMissing:
-            _identifier(found, number, kind, child)
+    token, identifier = pyslang.parsing.Token, pyslang.parsing.TokenKind.Identifier
+
+    def walk(node: Any, module: str) -> None:
+        kind = type(node).__name__
+        if kind == "ModuleDeclarationSyntax":
+            module = _module(found, number, node)
+        note = _NOTES.get(kind)
+        if note is not None:
+            note(found, number, node, module)
+        for child in node:
+            if not isinstance(child, token):
+                walk(child, module)
+            elif child.kind == identifier and not child.isMissing:
+                _identifier(found, number, kind, child)
+
+    walk(root, "")
 
 
 def _module(found: _Found, number: int, node: Any) -> str:
