@@ -146,6 +146,7 @@ def seconds(text: str, header: str | None) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow  # it takes times, which a busy machine spoils
 @pytest.mark.parametrize("header", [None, HEADER + "  wire [7:0] w;\n" * 50], ids=["", "header"])
 @pytest.mark.parametrize("name", GROWING)
 def test_time_grows_with_the_text_and_not_with_its_square(name: str, header: str | None) -> None:
@@ -155,6 +156,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(name: str, header: str
     assert seconds(large, header) < 9 * max(least, 0.05)
 
 
+@pytest.mark.slow  # likewise
 @pytest.mark.parametrize(
     ("pieces", "size"),
     [

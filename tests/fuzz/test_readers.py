@@ -55,7 +55,7 @@ def somebody_else() -> Iterator[None]:
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that everybody may enter, unlike pytest's."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
         Path(name).chmod(0o755)
         yield Path(name)
 

@@ -74,6 +74,7 @@ def test_a_killed_simulator_is_run_again(toolchain: Toolchain, tmp_path: Path, m
     """What another process, or the kernel on a full machine, does to the tools is no fault of the candidate."""
     started = _record_launchers(monkeypatch)
     with pool_of(toolchain, tmp_path) as pool:
+        pool.reference(pool.benchmark.tasks[0]).result()
         future = pool.submit(Completion("inc", 0, SLOW))
         _until(lambda: bool(started) and any(started[0].root.glob("[0-9]*/*-stdout")))
         _until(lambda: bool(_children(started[0]._process.pid, "vvp")))

@@ -78,7 +78,7 @@ def test_cpu_time_is_limited_not_wall_time() -> None:
     launcher.close()
     assert result.timed_out
     assert result.killed == ""
-    assert 0.9 < result.cpu < 1.5
+    assert 0.5 < result.cpu < 1.5
 
 
 def test_wall_backstop_kills_the_whole_group(launcher: Launcher) -> None:
