@@ -10,6 +10,7 @@ from typing import Any
 
 from verieval.judge.cache import TaskCache
 from verieval.judge.calibrate import Calibration, Observation, calibrate_task
+from verieval.judge.futures import OncePerTask
 from verieval.judge.icarus import Setting, Trial, run_trial
 from verieval.judge.seals import Seals
 from verieval.judge.workers import Tools, Workers
@@ -40,8 +41,7 @@ class Calibrator:
         self._seals = seals
         self._prove = prove
         self._cache = cache
-        self._lock = threading.Lock()
-        self._running: dict[str, Future[Calibration]] = {}
+        self._once = OncePerTask(cache)
 
     def known(self, task: Task) -> Calibration | None:
         """What the cache holds."""
@@ -54,19 +54,12 @@ class Calibrator:
             Lost: (from the future) the tools were killed from outside, several times.
             VerievalError: (from the future) a tool or the work folder cannot be used.
         """
-        with self._lock:
-            running = self._running.get(task.id)
-            if running is not None:
-                return running
-            result: Future[Calibration] = Future()
-            self._running[task.id] = result
-        known = self._cache.get(task)
-        if known is not None:
-            result.set_result(known)
-        else:
+
+        def make(result: Future[Calibration]) -> None:
             # A thread of its own: it waits for the workers, and may be wanted in one of them.
             threading.Thread(target=self._work, args=(task, result), name=f"calibrate-{task.id}", daemon=True).start()
-        return result
+
+        return self._once.get(task, make)
 
     def save(self) -> None:
         """Keep what is new."""

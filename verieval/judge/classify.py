@@ -165,9 +165,7 @@ def _traced(trial: Trial, reference: ReferenceRun | None) -> Finding:
     if trial.traces != 1:
         return Finding("tampered", "simulated", f"{trial.traces} traces of the bench where it leaves one")
     if trial.trace != reference.trace:
-        return Finding(
-            "tampered", "simulated", "the bench's inputs or expected values were not those of the reference run"
-        )
+        return OTHER_TRACE
     return Finding("passed", "passed")
 
 

@@ -176,8 +176,6 @@ def _simulated(
     rule: Rule, bench: Testbench, sealed: SealedBench | None, done: Done, trial: Trial, compile_log: str
 ) -> Trial:
     ran = done.steps[1]
-    if ran.killed_from_outside:
-        raise Lost
     printed = done.printed["stdout"]
     opened = unseal(sealed, printed) if sealed else None
     transcript = Transcript(

@@ -23,7 +23,7 @@ from verieval.judge.calibrate import Calibration
 from verieval.judge.calibrator import Calibrator, calibration_row
 from verieval.judge.classify import OTHER_TRACE, Finding, classify
 from verieval.judge.evidence import Evidence, gather, trusted
-from verieval.judge.futures import then
+from verieval.judge.futures import OncePerTask, then
 from verieval.judge.icarus import Setting, probe
 from verieval.judge.limits import Limits
 from verieval.judge.policy import Ruling
@@ -103,7 +103,7 @@ class JudgePool:
         self._proved = False
         self._lock = threading.Lock()
         self._evidence: dict[tuple[str, str], tuple[str, Future[Evidence]]] = {}
-        self._reference_runs: dict[str, Future[ReferenceRun]] = {}
+        self._reference_runs = OncePerTask(self._references)
         self._open: set[Future[Any]] = set()
 
     def describe(self) -> dict[str, Any]:
@@ -155,30 +155,22 @@ class JudgePool:
             Lost: (from the future) the tools were killed from outside, several times.
             VerievalError: (from the future) a tool or the work folder cannot be used.
         """
-        with self._lock:
-            running = self._reference_runs.get(task.id)
-            if running is not None:
-                return running
-            result: Future[ReferenceRun] = Future()
-            self._reference_runs[task.id] = result
-        known = self._references.get(task)
-        if known is not None:
-            result.set_result(known)
-            return result
-        self._track(result)
         candidate = Candidate(task.reference or "", "reference")
 
-        def done(evidence: Evidence) -> None:
-            run = _reference_run(
-                self.rule.refine(evidence.official, candidate.source),
-                evidence,
-                classify(candidate, evidence, self.rule, None, cut_off=False),
-            )
-            self._references.put(task, run)
-            result.set_result(run)
+        def make(result: Future[ReferenceRun]) -> None:
+            def done(evidence: Evidence) -> None:
+                run = _reference_run(
+                    self.rule.refine(evidence.official, candidate.source),
+                    evidence,
+                    classify(candidate, evidence, self.rule, None, cut_off=False),
+                )
+                self._references.put(task, run)
+                result.set_result(run)
 
-        then(self._gather(task, candidate.source, _FIRST, None), done, result)
-        return result
+            self._track(result)
+            then(self._gather(task, candidate.source, _FIRST, None), done, result)
+
+        return self._reference_runs.get(task, make)
 
     def calibration(self, task: Task) -> Future[Calibration]:
         """What the bench of a task that has a reference can tell, see :class:`verieval.judge.calibrator.Calibrator`."""

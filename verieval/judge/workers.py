@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from verieval.errors import VerievalError
@@ -44,11 +44,9 @@ class Tools:
             self._admission = Admission()
         return self._admission
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Within this, no other worker's job runs."""
-        with self._turns.alone():
-            yield
+        return self._turns.alone()
 
     def abort(self) -> None:
         """Called by another thread: kill what the launcher runs; the job ends with :class:`Lost`."""
