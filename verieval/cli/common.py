@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from verieval.task import Benchmark
 
 F = TypeVar("F", bound=Callable[..., Any])
+JudgeTools = tuple["Toolchain", "Limits", "Sandbox"]
 
 DEFAULT_CRITERION = "strict"
 MAX_JOBS = 1024
@@ -148,25 +149,55 @@ def load_benchmark(name: str, data: Path | None, tasks: str | None, limit: int |
     return whole, chosen
 
 
-def prepare_judge(benchmark: Benchmark, options: dict[str, Any]) -> Callable[[str], JudgePool]:
+def seek_tools(options: dict[str, Any]) -> Callable[[], JudgeTools]:
+    """Begin to look for the simulator and the sandbox; call the result for what was found.
+
+    That is mostly waiting for programs to answer, so a command does it beside reading its input.
+
+    Raises:
+        VerievalError: (from the result) no simulator, or no sandbox where one is required, or a limit out of range.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def seek() -> JudgeTools:
+        from verieval.judge import Limits, find_toolchain
+        from verieval.judge.sandbox import find_sandbox
+
+        cpu = None if options["cpu_limit"] is None else float(options["cpu_limit"])
+        limits = Limits.from_options(
+            compile_cpu=cpu,
+            simulate_cpu=cpu,
+            memory_mib=options["memory_limit"],
+            mismatch_samples=options["mismatch_samples"],
+        )
+        toolchain = find_toolchain(options["icarus"])
+        return toolchain, limits, find_sandbox(toolchain, limits.work_mib, wanted=options["sandbox"])
+
+    executor = ThreadPoolExecutor(1, thread_name_prefix="tools")
+    found = executor.submit(seek)
+    executor.shutdown(wait=False)
+    return found.result
+
+
+def prepare_judge(
+    benchmark: Benchmark, tools: Callable[[], JudgeTools], options: dict[str, Any]
+) -> Callable[[str], JudgePool]:
     """Check what the options say of judging, before anything slow begins; call the result with the extraction mode.
+
+    Args:
+        benchmark: what is judged.
+        tools: from :func:`seek_tools`.
+        options: of the command.
 
     Raises:
         VerievalError: no simulator, or one that cannot judge this benchmark, or a limit out of range.
     """
-    from verieval.judge import JudgePool, Limits, find_toolchain
+    from verieval.judge import JudgePool
     from verieval.run.manifest import cores
 
-    cpu = None if options["cpu_limit"] is None else float(options["cpu_limit"])
-    limits = Limits.from_options(
-        compile_cpu=cpu,
-        simulate_cpu=cpu,
-        memory_mib=options["memory_limit"],
-        mismatch_samples=options["mismatch_samples"],
-    )
-    toolchain = find_toolchain(options["icarus"])
+    toolchain, limits, sandbox = tools()
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
-    sandbox = open_sandbox(toolchain, limits, options["sandbox"])
+    _say_level(sandbox)
     jobs = options["jobs"] or cores()
     return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox)
 
@@ -180,12 +211,16 @@ def open_sandbox(toolchain: Toolchain, limits: Limits, wanted: bool | None) -> S
     from verieval.judge.sandbox import find_sandbox
 
     sandbox = find_sandbox(toolchain, limits.work_mib, wanted=wanted)
+    _say_level(sandbox)
+    return sandbox
+
+
+def _say_level(sandbox: Sandbox) -> None:
     if not sandbox.holds:
         note(
             f"no sandbox, since {sandbox.reason}: candidates run under resource limits alone, and those that the "
             "policy refuses are not run at all, so they fail the official rule too"
         )
-    return sandbox
 
 
 def describe_chosen(whole: Benchmark, chosen: Benchmark) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from verieval.cli.common import (
     load_benchmark,
     note,
     prepare_judge,
+    seek_tools,
     slug,
     stopped,
     with_options,
@@ -183,8 +184,9 @@ def _run(model: str, benchmark: str, folder: Path, options: dict[str, Any], chec
 
     kind = options["engine"] or detect(model)
     ask = _replay(options) if kind == "replay" else _generate(options)
+    tools = seek_tools(options)
     whole, chosen = load_benchmark(benchmark, options["data"], options["tasks"], options["limit"])
-    make_judge = prepare_judge(chosen, options)
+    make_judge = prepare_judge(chosen, tools, options)
     engine = open_engine(model, engine=kind, benchmark=whole, **{name: options[name] for name in ENGINE})
     try:
         described = engine.describe()  # once: it hashes a checkpoint

@@ -20,6 +20,7 @@ from verieval.cli.common import (
     judge_and_report,
     load_benchmark,
     prepare_judge,
+    seek_tools,
     slug,
     stopped,
     with_options,
@@ -93,12 +94,13 @@ def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, A
     from verieval.run.readers import read_any
     from verieval.run.store import RunStore
 
+    tools = seek_tools(options)
     whole, chosen = load_benchmark(benchmark, options["data"], options["tasks"], options["limit"])
     reading = read_any(completions, whole, skip_unknown=options["skip_unknown"])
     if options["reextract"] and reading.manifest is None:
         raise VerievalError(f"--reextract needs a run folder, and {completions} is none; leave it out")
     chosen, rows = _select(reading, chosen, options)
-    with prepare_judge(chosen, options)(options["extraction"] or reading.extraction) as judge:
+    with prepare_judge(chosen, tools, options)(options["extraction"] or reading.extraction) as judge:
         sampling = _sampling(reading, rows, chosen, options)
         manifest = _manifest(reading, whole, chosen, sampling, judge.describe(), options)
         with RunStore(folder, manifest, replace_verdicts=options["reextract"]) as store:

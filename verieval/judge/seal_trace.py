@@ -6,10 +6,11 @@ bench gets a process that wakes when an input changes and looks after a ``#0``, 
 moment has run; it counts only what differs from the values before. So the order in which processes run at one moment,
 which a candidate can change, does not matter.
 
-The hash is ``h = h * c + values`` modulo a power of 2 that leaves at least 32 bits above the values. X and Z are told
-from 0 by a second step with the complement, since a 2-state variable takes both as 0. It is there to notice, not to
-resist someone who chooses the values; and it is that plain because in vvp a multiplication costs 150 ns and an
-exclusive or of 64 bits twice as much.
+The hash is ``h = h * c + values`` modulo a power of 2 that leaves at least 16 bits above the values, 64 where that is
+enough: beyond 64 bits vvp calculates in several words. One X or Z among the values makes the whole sum X (IEEE
+1800-2017, 11.4.3), and then it is made anew in two steps, from the values with both taken as 0 and from their
+complement. It is there to notice, not to resist someone who chooses the values; and it is that plain because in vvp a
+multiplication costs 150 ns and an exclusive or of 64 bits twice as much.
 
 A bench of VerilogEval's shape is also counted after: how many samples did not match, in a variable of secret name, so
 that clearing the bench's own counters is of no use.
@@ -85,31 +86,46 @@ def insertions(scan: Scan, what: Traced, *, early: bool) -> Iterator[tuple[int, 
         early: also a placeholder for the early end, where samples are counted.
     """
     values = "{" + ", ".join(what.expressions) + "}"
-    width = max(64, what.bits + 32)
-    now, two_state, total = f"values{NAME}", f"bits{NAME}", f"hash{NAME}"
-    mix = f"{total} = {total} * {width}'d{_FACTOR} + {two_state};"
-    count = (
-        f"{now} = {values}; {two_state} = {now}; {mix} if ({two_state} !== {now}) begin {two_state} = ~{now}; {mix} end"
+    last, width = what.bits - 1, max(64, what.bits + 16)
+    now, bits, total, sum_, before = (f"{name}{NAME}" for name in ("values", "bits", "hash", "sum", "before"))
+    # Only the rare step has 2-state variables: taking a value into one costs as much as the multiplication. They start
+    # at 0 without an initial process, and the hash starts through them, since it is X before the first step.
+    declared = (
+        f" reg [{last}:0] {now}; bit [{last}:0] {bits}; reg [{width - 1}:0] {total}, {sum_};"
+        f" bit [{width - 1}:0] {before};"
     )
-    last = what.bits - 1
-    # 2-state variables start at 0 without an initial process.
-    declared = f" reg [{last}:0] {now}; bit [{last}:0] {two_state}; bit [{width - 1}:0] {total};"
+
+    def plus(start: str, value: str) -> str:
+        return f"{start} * {width}'d{_FACTOR} + {value}"
+
+    def count(value: str) -> str:
+        known = f"{before} = {total}; {total} = {plus(before, bits)};"
+        return (
+            f"{sum_} = {plus(total, value)}; if ({sum_}[0] !== 1'bx) {total} = {sum_};"
+            f" else begin {now} = {value}; {bits} = {now}; {known} {bits} = ~{now}; {known} end"
+        )
+
     counted, process = "", ""
     source, start = scan.module_starts[what.module]
     places = scan.counters.get(what.module, [])
     if len(places) == 1:
         missed = f"missed{NAME}"
+        compared = ""
         if what.compares:
             declared += f" int {missed};"
-            count = f"if ({_MATCH} !== 1'b1) {missed} = {missed} + 1; {count}"
+            compared = f"if ({_MATCH} !== 1'b1) {missed} = {missed} + 1; "
             counted = f',",%0d",{missed}'
-        yield *places[0], (EARLY if early else "") + f" {count}{STEP}"
+        yield *places[0], (EARLY if early else "") + f" {compared}{count(values)}{STEP}"
     else:
         process = (
-            f"always begin if ({values} !== {now}) begin {count}{STEP} end @({' or '.join(what.expressions)}) #0; end "
+            f"always begin if ({values} !== {now}) begin {now} = {values}; {count(now)}{STEP} end"
+            f" @({' or '.join(what.expressions)}) #0; end "
         )
     yield source, start, declared
-    yield *scan.module_ends[what.module], f'{process}final $display("{KEY}{TRACE}%h",{total}{counted},";"); '
+    yield (
+        *scan.module_ends[what.module],
+        f'{process}final begin {before} = {total}; $display("{KEY}{TRACE}%h",{before}{counted},";"); end ',
+    )
 
 
 def _elaborate(task: Task, scan: Scan) -> Any:
