@@ -102,11 +102,11 @@ async def marks(dut: Any) -> None:
     await send(pair, "101101100100001" + "01011010")
     for place in range(8):
         wrong = MARK[:place] + str(1 - int(MARK[place])) + MARK[place + 1 :]
-        await send(pair, "0000000" + wrong + "0000000")
+        await send(pair, wrong + "000")
         await pair.tick(rst=1)
         pair.set(rst=0)
     for start in range(1, 8):
-        await send(pair, MARK[:start] + frame(0x3C))
+        await send(pair, MARK[:start] + frame())
     await send(pair, frame(0xB2, 0x59))
     for inside in range(1, 8):
         # The end of a frame and the bits after it would be a mark together.
@@ -127,7 +127,7 @@ async def restarts(dut: Any) -> None:
     """A restart or a reset at each part of a frame and of a mark; the bit at that edge is not taken."""
     pair = await begin(dut)
     whole = frame(0xB2, 0xA7)
-    for name, step in (("restart", 3), ("rst", 7)):
+    for name, step in (("restart", 4), ("rst", 7)):
         for stop in range(1, len(whole) + 1, step):
             await send(pair, whole[:stop])
             await pair.tick(bit_valid=1, bit_in=int(MARK[0]), **{name: 1})

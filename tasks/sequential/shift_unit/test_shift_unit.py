@@ -88,7 +88,7 @@ async def resets(dut: Any) -> None:
     """The reset works between edges, with the clock low and high, and holds through edges."""
     pair = await begin(dut)
     for mode in (1, 2, 3):
-        await pair.tick(mode=1, data=0xFF)
+        await pair.tick(mode=1, data=0xFE)
         await pair.tick(mode=4, serial=1)
         await pair.poke(rst=1)
         await pair.poke(rst=0)
