@@ -100,8 +100,8 @@ def expect_all(dut: Any, wanted: dict[str, int], when: str = "") -> None:
 class Lockstep:
     """An instance and a model of it, driven side by side; the test drives the clock itself.
 
-    The model is any object with ``outputs(inputs)``, the expected value of each output that means something now (for the
-    inputs given), ``edge(inputs)``, what a rising edge does, and ``settle(inputs)`` where inputs act without an edge
+    The model is any object with ``outputs(inputs)``, the expected value of each output that means something now (for
+    the inputs given), ``edge(inputs)``, what a rising edge does, and ``settle(inputs)`` where inputs act without an edge
     (an asynchronous reset). ``widths`` names every port but the clock.
     """
 
