@@ -19,12 +19,11 @@ PERIOD = 10  # ns
 
 def read(handle: Any) -> int:
     """The unsigned value of an output; an X or Z in it fails the test, with the port's name."""
-    value = handle.value
-    if isinstance(value, int):  # a port of a two-state type such as int
-        return value % (1 << len(handle))
-    bits = str(value)
-    assert not bits.strip("01"), f"{handle._name} is {bits}"
-    return int(bits, 2)
+    bits = handle._handle.get_signal_val_binstr()  # what `handle.value` is made of, in a fifth of the time
+    try:
+        return int(bits, 2)
+    except ValueError:
+        raise AssertionError(f"{handle._name} is {bits}") from None
 
 
 def read_signed(handle: Any) -> int:
@@ -101,7 +100,7 @@ class Lockstep:
     """An instance and a model of it, driven side by side; the test drives the clock itself.
 
     The model is any object with ``outputs(inputs)``, the expected value of each output that means something now (for
-    the inputs given), ``edge(inputs)``, what a rising edge does, and ``settle(inputs)`` where inputs act without an edge
+    the inputs given), ``edge(inputs)``, what a rising edge does, and ``settle(inputs)`` where inputs act without one
     (an asynchronous reset). ``widths`` names every port but the clock.
     """
 

@@ -182,7 +182,7 @@ def check(
 
     toolchain = find_toolchain(icarus)
     benchmark = benchmarks.load(name, data, tasks=tasks)
-    walls = open_sandbox(toolchain, Limits(), sandbox)
+    walls = open_sandbox(benchmark, toolchain, Limits(), sandbox)
     pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls)
     with pool, _progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
         result = run_check(benchmark, pool, advance, calibrate=not references_only)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from verieval.task import Benchmark
 
 F = TypeVar("F", bound=Callable[..., Any])
-JudgeTools = tuple["Toolchain", "Limits", "Sandbox"]
+JudgeTools = tuple["Toolchain", "Limits"]
 
 DEFAULT_CRITERION = "strict"
 MAX_JOBS = 1024
@@ -150,18 +150,17 @@ def load_benchmark(name: str, data: Path | None, tasks: str | None, limit: int |
 
 
 def seek_tools(options: dict[str, Any]) -> Callable[[], JudgeTools]:
-    """Begin to look for the simulator and the sandbox; call the result for what was found.
+    """Begin to look for the simulator; call the result for what was found.
 
-    That is mostly waiting for programs to answer, so a command does it beside reading its input.
+    That is mostly waiting for it to answer, so a command does it beside reading its input.
 
     Raises:
-        VerievalError: (from the result) no simulator, or no sandbox where one is required, or a limit out of range.
+        VerievalError: (from the result) no simulator, or a limit out of range.
     """
     from concurrent.futures import ThreadPoolExecutor
 
     def seek() -> JudgeTools:
         from verieval.judge import Limits, find_toolchain
-        from verieval.judge.sandbox import find_sandbox
 
         cpu = None if options["cpu_limit"] is None else float(options["cpu_limit"])
         limits = Limits.from_options(
@@ -170,8 +169,7 @@ def seek_tools(options: dict[str, Any]) -> Callable[[], JudgeTools]:
             memory_mib=options["memory_limit"],
             mismatch_samples=options["mismatch_samples"],
         )
-        toolchain = find_toolchain(options["icarus"])
-        return toolchain, limits, find_sandbox(toolchain, limits.work_mib, wanted=options["sandbox"])
+        return find_toolchain(options["icarus"]), limits
 
     executor = ThreadPoolExecutor(1, thread_name_prefix="tools")
     found = executor.submit(seek)
@@ -195,32 +193,29 @@ def prepare_judge(
     from verieval.judge import JudgePool
     from verieval.run.manifest import cores
 
-    toolchain, limits, sandbox = tools()
+    toolchain, limits = tools()
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
-    _say_level(sandbox)
+    sandbox = open_sandbox(benchmark, toolchain, limits, options["sandbox"])
     jobs = options["jobs"] or cores()
     return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox)
 
 
-def open_sandbox(toolchain: Toolchain, limits: Limits, wanted: bool | None) -> Sandbox:
-    """The sandbox that there is, with a word to the user where there is none.
+def open_sandbox(benchmark: Benchmark, toolchain: Toolchain, limits: Limits, wanted: bool | None) -> Sandbox:
+    """The sandbox that there is for a benchmark, with a word to the user where there is none.
 
     Raises:
         VerievalError: one is required and there is none.
     """
+    from verieval.judge.cosim.python import needs
     from verieval.judge.sandbox import find_sandbox
 
-    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=wanted)
-    _say_level(sandbox)
-    return sandbox
-
-
-def _say_level(sandbox: Sandbox) -> None:
+    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=wanted, also=needs(benchmark))
     if not sandbox.holds:
         note(
             f"no sandbox, since {sandbox.reason}: candidates run under resource limits alone, and those that the "
             "policy refuses are not run at all, so they fail the official rule too"
         )
+    return sandbox
 
 
 def describe_chosen(whole: Benchmark, chosen: Benchmark) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _means(options: dict[str, Any], check: Any) -> Means:
         data=options["data"],
         icarus=options["icarus"],
         jobs=options["jobs"] or cores(),
-        sandbox=lambda toolchain, limits: open_sandbox(toolchain, limits, options["sandbox"]),
+        sandbox=lambda benchmark, toolchain, limits: open_sandbox(benchmark, toolchain, limits, options["sandbox"]),
         check=check,
     )
 

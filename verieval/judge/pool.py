@@ -22,6 +22,8 @@ from verieval.judge.cache import TaskCache
 from verieval.judge.calibrate import Calibration
 from verieval.judge.calibrator import Calibrator, calibration_row
 from verieval.judge.classify import OTHER_TRACE, Finding, classify
+from verieval.judge.cosim.gather import Cosimulation
+from verieval.judge.cosim.python import needs
 from verieval.judge.evidence import Evidence, gather, trusted
 from verieval.judge.futures import OncePerTask, then
 from verieval.judge.icarus import Setting, probe
@@ -35,7 +37,7 @@ from verieval.judge.seal import SealedBench
 from verieval.judge.seals import Seals
 from verieval.judge.toolchain import Toolchain
 from verieval.judge.workers import Tools, Workers
-from verieval.task import Benchmark, Task
+from verieval.task import Benchmark, CocotbBench, Task
 from verieval.verdict import Candidate, Verdict
 from verieval.verilog import normalise
 
@@ -91,7 +93,7 @@ class JudgePool:
             "references", lambda row: ReferenceRun(**row), benchmark, toolchain, self.limits,
             lasts=lambda run: run.lasts, folder=cache, recall=recall,
         )  # fmt: skip
-        self.sandbox = sandbox or find_sandbox(toolchain, self.limits.work_mib)
+        self.sandbox = sandbox or find_sandbox(toolchain, self.limits.work_mib, also=needs(benchmark))
         self._setting = Setting(toolchain, self.rule)
         self._workers = Workers(jobs, self.limits, self.sandbox)
         self._seals = Seals()
@@ -101,6 +103,7 @@ class JudgePool:
         self._calibrator = Calibrator(self._workers, self._setting, self._seals, self._prove, known)
         self._proving = threading.Lock()
         self._proved = False
+        self._cosimulation = Cosimulation(self._workers, toolchain, self._prove) if benchmark.uses_cocotb else None
         self._lock = threading.Lock()
         self._evidence: dict[tuple[str, str], tuple[str, Future[Evidence]]] = {}
         self._reference_runs = OncePerTask(self._references)
@@ -109,12 +112,15 @@ class JudgePool:
     def describe(self) -> dict[str, Any]:
         """Manifest sections ``toolchain``, ``limits``, ``sandbox``, ``extraction`` and ``calibration``."""
         return {
-            "toolchain": {**self.toolchain.describe(), "pyslang": version("pyslang")},
+            "toolchain": {**self.toolchain.describe(), "pyslang": version("pyslang"), **self._describe_cocotb()},
             "limits": self.limits.describe(),
             "sandbox": self.sandbox.describe(),
             "extraction": describe_extraction(self.extraction),
             "calibration": self._describe_calibration(),
         }
+
+    def _describe_cocotb(self) -> dict[str, str]:
+        return {"cocotb": version("cocotb")} if self._cosimulation else {}
 
     def _describe_calibration(self) -> dict[str, Any]:
         """What the cache knows of the benches, so that a report can say it: tasks by flag."""
@@ -168,7 +174,7 @@ class JudgePool:
                 result.set_result(run)
 
             self._track(result)
-            then(self._gather(task, candidate.source, _FIRST, None), done, result)
+            then(self._gather(task, candidate.source, _FIRST, None, is_reference=True), done, result)
 
         return self._reference_runs.get(task, make)
 
@@ -232,8 +238,8 @@ class JudgePool:
             shared = self._shared(task, candidate.source, reference)
             then(shared, lambda evidence: finish(evidence, reference), result, lost)
 
-        if task.reference is None:
-            calibrated(None)
+        if task.reference is None or isinstance(task.oracle, CocotbBench):
+            calibrated(None)  # a cocotb bench says by itself whether it ran to its end
         else:
             then(self.reference(task), calibrated, result, lost)
         return result
@@ -271,9 +277,13 @@ class JudgePool:
                 probe(tools.launcher, self.toolchain)
                 self._proved = True
 
-    def _gather(self, task: Task, source: str, priority: float, reference: ReferenceRun | None) -> Future[Evidence]:
-        """Queue a candidate, or the reference itself where there is no run of it to go by."""
-        is_reference = reference is None and task.reference is not None
+    def _gather(
+        self, task: Task, source: str, priority: float, reference: ReferenceRun | None, *, is_reference: bool = False
+    ) -> Future[Evidence]:
+        """Queue a candidate, or the reference itself."""
+        ruling = trusted(source) if is_reference else None
+        if self._cosimulation is not None and isinstance(task.oracle, CocotbBench):
+            return self._cosimulation.gather(task, source, ruling)
 
         def sealed(ruling: Ruling) -> SealedBench:
             whole = reference is None or ruling.prints  # its words may matter to the end
@@ -282,7 +292,6 @@ class JudgePool:
         def job(tools: Tools) -> Evidence:
             self._prove(tools)
             times_out = reference is not None and reference.code == "T"
-            ruling = trusted(source) if is_reference else None
             return gather(tools, self._setting, task, source, sealed, ruling, bench_times_out=times_out)
 
         return self._workers.submit(job, priority)

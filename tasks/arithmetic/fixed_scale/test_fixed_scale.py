@@ -7,7 +7,6 @@ from math import floor, trunc
 from typing import Any
 
 import cocotb
-
 from bench import expect, expect_widths, rng, settle
 
 

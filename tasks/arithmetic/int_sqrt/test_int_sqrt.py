@@ -6,7 +6,6 @@ from math import isqrt
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 

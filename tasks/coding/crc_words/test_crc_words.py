@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 WIDTHS = {"rst": 1, "configure": 1, "new_poly": 12, "new_init": 12, "new_mask": 12, "reflect": 1} | {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 WIDTHS = {"rst": 1, "start": 1, "stop": 1, "periodic": 1, "prescale": 4, "reload": 6, "ack": 1} | {

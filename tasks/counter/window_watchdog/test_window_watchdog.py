@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 WIDTHS = {"rst": 1, "enable": 1, "kick": 1, "open_at": 8, "limit": 8, "ack": 1} | {

@@ -9,7 +9,6 @@ from collections.abc import Generator
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 WIDTHS = {"rst": 1, "mem_req": 1, "mem_write": 1, "mem_addr": 8, "mem_wdata": 8, "mem_ack": 1, "mem_rdata": 8} | {

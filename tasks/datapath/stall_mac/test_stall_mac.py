@@ -6,7 +6,6 @@ from collections import deque
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 

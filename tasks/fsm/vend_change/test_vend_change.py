@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 WIDTHS = {"rst": 1, "coin": 3, "cancel": 1, "tray_free": 1} | {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 WIDTHS = {"rst": 1, "invalidate": 1, "req": 1, "write": 1, "addr": 6, "wdata": 8, "mem_ack": 1, "mem_rdata": 8} | {

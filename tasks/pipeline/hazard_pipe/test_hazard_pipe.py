@@ -10,7 +10,6 @@ from itertools import product
 from typing import Any
 
 import cocotb
-
 from bench import Lockstep, rng
 
 WIDTHS = {"rst": 1, "in_valid": 1, "in_ready": 1, "in_op": 2, "in_dst": 2, "in_src": 2, "in_alt": 2, "in_imm": 8} | {
