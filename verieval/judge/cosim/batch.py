@@ -56,6 +56,8 @@ class Batch:
         wrapper: text of the slots and the root module.
         slots: in order of the candidates.
         names: secret name to the candidate's own.
+        shadows: how many candidates stand beside the reference, see :mod:`verieval.judge.cosim.shadow`; 0 where each
+            has slots of its own.
     """
 
     task: Task
@@ -64,6 +66,7 @@ class Batch:
     wrapper: str
     slots: tuple[Slot, ...]
     names: dict[str, str]
+    shadows: int = 0
 
     def restore(self, text: str) -> str:
         """Give a tool's message the names that the candidate has."""
@@ -89,24 +92,30 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
     slots: list[Slot] = []
     text: list[str] = []
     for number, source in enumerate(sources):
-        renamed = _TIMESCALE.sub("", source)
-        target = ""
-        for index, name in enumerate(dict.fromkeys(span.name for span in modules(renamed))):
-            own = f"m{number}_{index}${secret}"
-            renamed = rename_module(renamed, name, own)
-            names[own] = name
-            if name == task.module:
-                target = own
+        renamed, target = own_modules(source, task.module, f"m{number}", secret, names)
         files[f"candidate{number}.sv" if len(sources) > 1 else "candidate.sv"] = renamed
-        for index, (values, signature) in enumerate(zip(bench.instances, _signatures(task), strict=True)):
+        for index, (values, signature) in enumerate(zip(bench.instances, signatures(task), strict=True)):
             slot = Slot(f"s{number}_{index}", number, values)
             slots.append(slot)
             # The first instance shows whether the candidate has the right defaults.
-            text.append(_slot(slot, target or task.module, signature, secret, overridden=index > 0))
+            text.append(_slot(slot, target, signature, secret, overridden=index > 0))
     top = f"top${secret}"
     inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
     return Batch(task, top, files, wrapper, tuple(slots), names)
+
+
+def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[str, str]) -> tuple[str, str]:
+    """A text with modules of its own names, and the name of its target; the names are added to ``names``."""
+    text = _TIMESCALE.sub("", source)
+    target = module
+    for index, name in enumerate(dict.fromkeys(span.name for span in modules(text))):
+        own = f"{prefix}_{index}${secret}"
+        text = rename_module(text, name, own)
+        names[own] = name
+        if name == module:
+            target = own
+    return text, target
 
 
 def stands_alone(source: str) -> bool:
@@ -155,8 +164,12 @@ def cocotb_bench(task: Task) -> CocotbBench:
 
 
 @cache
-def _signatures(task: Task) -> tuple[tuple[Port, ...], ...]:
-    """Ports of the reference for each set of parameters."""
+def signatures(task: Task) -> tuple[tuple[Port, ...], ...]:
+    """Ports of the reference for each set of parameters.
+
+    Raises:
+        VerievalError: the reference cannot be elaborated.
+    """
     found = tuple(ports(task.reference or "", task.module, values) for values in cocotb_bench(task).instances)
     if not all(found):
         raise VerievalError(f"the reference of {task.id} cannot be elaborated, so the widths of its ports are unknown")

@@ -1,7 +1,8 @@
 """Runs a task's cocotb tests on every slot of a batch: cocotb imports this inside the simulator.
 
 ``batch.json`` in the working folder says what to run: ``{"module": test module, "inner": instance in a slot,
-"slots": [[name, [ports]], ...], "timeout_us": simulated time of one test}``. Every test of every slot is a cocotb test
+"slots": [[name, [ports]], ...], "timeout_us": simulated time of one test, "shadows": number of candidates beside the
+reference}``. Every test of every slot is a cocotb test
 of its own, named ``SLOT.TEST``, so that what one leaves running is ended before the next begins. Before its tests a
 slot is looked at: are its ports as wide as the specification's? After its first failure it is left alone.
 """
@@ -12,11 +13,12 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import cocotb
 from cocotb._decorators import Test, TestGenerator
 from cocotb.handle import LogicArrayObject, LogicObject, _GPISetAction
+from cocotb.simulator import get_sim_time
 
 _BATCH = json.loads(Path("batch.json").read_text())
 _failed: set[str] = set()
@@ -81,6 +83,68 @@ def _quicken(slot: Any, ports: list[str]) -> None:
         object.__setattr__(slot, name, port)
 
 
+class _Spy:
+    """Stands between a port of the reference and the simulator, and notes what the test does and sees."""
+
+    # The simulated time of the last write to any input.
+    written: ClassVar[tuple[int, int] | None] = None
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handle, name)
+
+
+class _Input(_Spy):
+    def set_signal_val_int(self, action: int, value: int) -> None:
+        _Spy.written = get_sim_time()
+        self._handle.set_signal_val_int(action, value)
+
+    def set_signal_val_binstr(self, action: int, value: str) -> None:
+        _Spy.written = get_sim_time()
+        self._handle.set_signal_val_binstr(action, value)
+
+
+class _Output(_Spy):
+    def __init__(self, handle: Any, same: Any, agreed: "_Agreed") -> None:
+        super().__init__(handle)
+        self._same, self._agreed = same, agreed
+
+    def get_signal_val_binstr(self) -> str:
+        if _Spy.written == get_sim_time():
+            self._agreed.sound = False
+        same = self._same.get_signal_val_binstr()
+        if same != self._agreed.all:
+            self._agreed.among &= int(same, 2)
+        return self._handle.get_signal_val_binstr()
+
+
+class _Agreed:
+    """Which candidates had the reference's values so far (bit by number), and whether that is sound to say."""
+
+    def __init__(self, count: int) -> None:
+        self.all = "1" * count
+        self.among = (1 << count) - 1
+        self.sound = True
+
+
+_agreed = _Agreed(_BATCH["shadows"])
+
+
+def _watch(slot: Any, ports: list[str]) -> None:
+    """Put spies between the test and the reference; a candidate with another interface agrees on nothing."""
+    for number in range(_BATCH["shadows"]):
+        shadow = getattr(slot, f"shadow{number}")
+        if any(len(getattr(shadow, port)) != len(getattr(slot, port)) for port in ports):
+            _agreed.among &= ~(1 << number)
+    for name in ports:
+        port = getattr(slot, name)
+        same = getattr(slot, f"same_{name}", None)
+        spy = _Input(port._handle) if same is None else _Output(port._handle, same._handle, _agreed)
+        object.__setattr__(port, "_handle", spy)
+
+
 def _widths(slot: str, ports: list[str]) -> Any:
     async def run(dut: Any) -> None:
         os.write(_progress, f"{slot}\n".encode())  # who is at work, should the simulation end here
@@ -92,6 +156,8 @@ def _widths(slot: str, ports: list[str]) -> Any:
                 _failed.add(slot)
                 raise AssertionError(f"port {port} is {got} bit wide, expected {wanted}")
         _quicken(outer, ports)
+        if _BATCH["shadows"]:
+            _watch(outer, ports)
 
     return cocotb.test(name=f"{slot}.interface")(run)
 
@@ -106,6 +172,9 @@ def _bound(slot: str, test: Any) -> Any:
         except BaseException:
             _failed.add(slot)
             raise
+        finally:
+            if _BATCH["shadows"]:
+                os.write(_progress, f"{_agreed.among} {int(_agreed.sound)}\n".encode())
 
     return cocotb.test(name=f"{slot}.{test.name}", timeout_time=_BATCH["timeout_us"], timeout_unit="us")(run)
 
