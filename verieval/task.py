@@ -95,8 +95,35 @@ class CocotbBench:
         return (defaults, *(defaults | dict(values) for values in self.configurations))
 
 
+@dataclass(frozen=True)
+class HarnessBench:
+    """A harness of the benchmark's own: pytest files that build and simulate in the folders of a container.
+
+    Paths are relative to the container's root, ``code/rtl/alu.sv`` for ``/code/rtl/alu.sv``.
+
+    Attributes:
+        sources: the harness's own files (``src/test_runner.py``), and those that describe its container.
+        context: files that the problem comes with, as they are before an answer.
+        targets: files that an answer makes; the first takes the candidate's text.
+        rtl: Verilog files that the harness compiles, in order.
+        top: root module that it compiles.
+        commands: arguments of pytest, one run after the other; all must succeed.
+        environment: variables of these runs.
+        data_files: none; as other benches have them.
+    """
+
+    sources: tuple[SourceFile, ...]
+    context: tuple[SourceFile, ...]
+    targets: tuple[str, ...]
+    rtl: tuple[str, ...]
+    top: str
+    commands: tuple[tuple[str, ...], ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    data_files: tuple[DataFile, ...] = ()
+
+
 # How a candidate is judged.
-Oracle = Testbench | CocotbBench
+Oracle = Testbench | CocotbBench | HarnessBench
 
 
 @dataclass(frozen=True)
@@ -150,6 +177,14 @@ class Erratum:
 
 
 @dataclass(frozen=True)
+class Unsupported:
+    """A problem that upstream has and that cannot be judged here, with the reason; it is no task of the benchmark."""
+
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """A benchmark variant: its tasks in upstream order, where they came from, and how they are scored.
 
@@ -161,6 +196,7 @@ class Benchmark:
         commit: upstream commit where one is known, else None.
         errata: known faults, whatever the toolchain.
         refused_icarus: major versions that cannot compile this benchmark, with the reason.
+        unsupported: problems that upstream has beside the tasks.
     """
 
     name: str
@@ -170,6 +206,7 @@ class Benchmark:
     commit: str | None = None
     errata: tuple[Erratum, ...] = ()
     refused_icarus: dict[int, str] = field(default_factory=dict)
+    unsupported: tuple[Unsupported, ...] = ()
 
     @property
     def full_name(self) -> str:
@@ -180,6 +217,11 @@ class Benchmark:
     def uses_cocotb(self) -> bool:
         """Some task has a bench in Python."""
         return any(isinstance(task.oracle, CocotbBench) for task in self.tasks)
+
+    @cached_property
+    def uses_harness(self) -> bool:
+        """Some task has a harness of the benchmark's own."""
+        return any(isinstance(task.oracle, HarnessBench) for task in self.tasks)
 
     @cached_property
     def sha256(self) -> str:

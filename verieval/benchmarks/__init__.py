@@ -13,7 +13,7 @@ from typing import Any
 from verieval.benchmarks.errata import load_errata
 from verieval.benchmarks.source import Upstream, find_checkout
 from verieval.errors import VerievalError
-from verieval.task import Benchmark
+from verieval.task import Benchmark, Unsupported
 
 __all__ = ["Entry", "describe", "load", "load_errata", "names", "restrict", "select"]
 
@@ -25,7 +25,7 @@ class Entry:
     Attributes:
         name, variant: as the command line takes them.
         title: one line for ``bench list``.
-        tasks: number of tasks upstream; None where it is the project's own to change.
+        tasks: number of tasks upstream; None where it is the project's own to change, or depends on what is published.
         adapter: module with ``load(root, variant) -> Benchmark``.
         upstream: where the data comes from; None where it ships with the project.
         published: upstream commit or tag whose data this adapter was measured on.
@@ -73,6 +73,20 @@ _VERIGEN = Upstream(
     markers=("Benchmark", "prompts-and-testbenches", "turtle/tasks/Vgen/Benchmark"),
     clone="https://github.com/HPAI-BSC/TuRTLe",
 )
+_CVDP = Upstream(
+    url="https://github.com/NVlabs/cvdp_benchmark",
+    licence="Apache-2.0 (code), CC BY 4.0 and others (data)",
+    folders=("cvdp", "cvdp_benchmark", "cvdp-benchmark-dataset"),
+    markers=(
+        "example_dataset",
+        *(
+            f"cvdp_v1.1.0_{kind}_code_generation_no_commercial{ending}.jsonl"
+            for kind in ("nonagentic", "agentic", "example_nonagentic", "example_agentic")
+            for ending in ("", "_with_solutions")
+        ),
+    ),
+    clone="https://github.com/NVlabs/cvdp_benchmark",
+)
 
 _ADAPTERS = "verieval.benchmarks"
 ENTRIES = (
@@ -115,10 +129,9 @@ ENTRIES = (
     ),
     Entry("rtllm", "", "RTLLM v2.0, with Icarus in place of VCS", 50, f"{_ADAPTERS}.rtllm", _RTLLM, "41b2689"),
     Entry("verigen", "", "VGen, prompts of the middle level", 17, f"{_ADAPTERS}.verigen", _VERIGEN, "1bed62c"),
+    Entry("cvdp", "nonagentic", "CVDP, RTL from a problem and files", None, f"{_ADAPTERS}.cvdp", _CVDP, None),
+    Entry("cvdp", "agentic", "CVDP, agentic problems in one turn", None, f"{_ADAPTERS}.cvdp", _CVDP, None),
 )
-
-# Names that the design reserves and that this version refuses, with the reason.
-UNSUPPORTED = {"cvdp": "its cocotb harnesses are not supported in this version"}
 
 
 def names() -> tuple[str, ...]:
@@ -158,14 +171,20 @@ def select(benchmark: Benchmark, globs: str) -> Benchmark:
         VerievalError: a glob matches no task.
     """
     chosen: set[str] = set()
+    unsupported: list[Unsupported] = []
     for glob in filter(None, (part.strip() for part in globs.split(","))):
         matched = {task.id for task in benchmark.tasks if fnmatch.fnmatchcase(task.id, glob) or glob in task.aliases}
+        listed = [item for item in benchmark.unsupported if fnmatch.fnmatchcase(item.task, glob)]
+        unsupported += listed
+        if listed and not matched:
+            raise VerievalError(f"{listed[0].task} of {benchmark.full_name} cannot be judged here: {listed[0].reason}.")
         if not matched:
             raise VerievalError(_no_task(benchmark, glob))
         chosen |= matched
     if not chosen:
         raise VerievalError("--tasks is empty: give task names or globs, separated by commas, or leave it out.")
-    return restrict(benchmark, chosen)
+    known = tuple(item for item in benchmark.unsupported if item in unsupported)
+    return dataclasses.replace(restrict(benchmark, chosen), unsupported=known)
 
 
 def restrict(benchmark: Benchmark, ids: Container[str]) -> Benchmark:
@@ -234,8 +253,6 @@ def _found(find: Callable[[], Path]) -> str | None:
 
 def _entry(full_name: str) -> Entry:
     name, _, variant = full_name.partition(":")
-    if name in UNSUPPORTED:
-        raise VerievalError(f"Benchmark '{name}' cannot be used: {UNSUPPORTED[name]}; known are {', '.join(names())}.")
     of_name = [entry for entry in ENTRIES if entry.name == name]
     if not of_name:
         raise VerievalError(f"There is no benchmark '{full_name}'{_closest(full_name, names())}.")

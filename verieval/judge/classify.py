@@ -76,7 +76,7 @@ def classify(
         assert trial is not None
         expected = reference if reference is None or compare_trace else replace(reference, trace=None)
         if trial.tests is not None:
-            return _tested(trial.tests)
+            return _tested(trial.tests, expected)
         return _tool_failure(trial, "simulation", "compiled") or _bench_answer(trial, rule, expected)
     if cut_off and finding.outcome == "syntax":
         return Finding("truncated", finding.stage, f"cut off at the token limit: {finding.detail}")
@@ -135,8 +135,11 @@ def _tool_failure(trial: Trial, what: str, stage: Stage) -> Finding | None:
     return None
 
 
-def _tested(tests: SlotResult) -> Finding:
+def _tested(tests: SlotResult, reference: ReferenceRun | None) -> Finding:
     """What a cocotb bench says. Its results are complete, or there are none."""
+    expected = reference.samples if reference and reference.outcome == "passed" else None
+    if not tests.failed and expected not in (None, tests.tests):
+        return Finding("tampered", "simulated", f"{tests.tests} tests were run where the reference run has {expected}")
     if not tests.failed:
         return Finding("passed", "passed")
     if tests.failed == INTERFACE:

@@ -26,6 +26,7 @@ from verieval.judge.cosim.gather import Cosimulation
 from verieval.judge.cosim.python import needs
 from verieval.judge.evidence import Evidence, gather, trusted
 from verieval.judge.futures import OncePerTask, then
+from verieval.judge.harness.gather import Harnesses
 from verieval.judge.icarus import Setting, probe
 from verieval.judge.limits import Limits
 from verieval.judge.policy import Ruling
@@ -37,7 +38,7 @@ from verieval.judge.seal import SealedBench
 from verieval.judge.seals import Seals
 from verieval.judge.toolchain import Toolchain
 from verieval.judge.workers import Tools, Workers
-from verieval.task import Benchmark, CocotbBench, Task
+from verieval.task import Benchmark, CocotbBench, HarnessBench, Task
 from verieval.verdict import Candidate, Verdict
 from verieval.verilog import normalise
 
@@ -104,6 +105,8 @@ class JudgePool:
         self._proving = threading.Lock()
         self._proved = False
         self._cosimulation = Cosimulation(self._workers, toolchain, self._prove) if benchmark.uses_cocotb else None
+        uses_harness = benchmark.uses_harness
+        self._harnesses = Harnesses(self._workers, toolchain, self.rule, self._prove) if uses_harness else None
         self._lock = threading.Lock()
         self._evidence: dict[tuple[str, str], tuple[str, Future[Evidence]]] = {}
         self._reference_runs = OncePerTask(self._references)
@@ -120,6 +123,8 @@ class JudgePool:
         }
 
     def _describe_cocotb(self) -> dict[str, str]:
+        if self._harnesses is not None:
+            return self._harnesses.describe()
         return {"cocotb": version("cocotb")} if self._cosimulation else {}
 
     def _describe_calibration(self) -> dict[str, Any]:
@@ -284,6 +289,8 @@ class JudgePool:
         ruling = trusted(source) if is_reference else None
         if self._cosimulation is not None and isinstance(task.oracle, CocotbBench):
             return self._cosimulation.gather(task, source, ruling)
+        if self._harnesses is not None and isinstance(task.oracle, HarnessBench):
+            return self._harnesses.gather(task, source, priority, ruling)
 
         def sealed(ruling: Ruling) -> SealedBench:
             whole = reference is None or ruling.prints  # its words may matter to the end

@@ -185,10 +185,31 @@ def _own_official(transcript: Transcript) -> OfficialVerdict:
     return OfficialVerdict(passed, "passed" if passed else "failed")
 
 
+# --- CVDP: run_benchmark.py at 1f8c96b ----------------------------------------------------------------------------
+
+# Upstream asks for the exit status of each command of the harness, and waits 600 s for it. A transcript of a harness
+# has one line a command: ``exit STATUS``.
+_CVDP_COMMAND = re.compile(r"^exit 0$")
+
+
+def _cvdp_official(transcript: Transcript) -> OfficialVerdict:
+    if transcript.timed_out:
+        return OfficialVerdict(False, "timeout")
+    lines = transcript.stdout.splitlines()
+    passed = bool(lines) and all(_CVDP_COMMAND.match(line) for line in lines)
+    return OfficialVerdict(passed, "passed" if passed else "failed")
+
+
+def _no_report(_transcript: Transcript) -> BenchReport:
+    """A harness's counts come from its results files, never from what is printed."""
+    return BenchReport(0, False)
+
+
 RULES: dict[str, Rule] = {
     "verilog-eval": Rule(_v2_official, _mismatch_report, True, 30.0, _v2_refine),
     "verilog-eval-v1": Rule(_v1_official, _mismatch_report, True, 30.0),
     "rtllm": Rule(_rtllm_official, _rtllm_report, False, 8.0),
     "verigen": Rule(_verigen_official, _verigen_report, False, 30.0),
+    "cvdp": Rule(_cvdp_official, _no_report, True, 600.0),
     "verieval": Rule(_own_official, _mismatch_report, True, 30.0),
 }

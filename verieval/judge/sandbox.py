@@ -69,14 +69,16 @@ class Visible:
     Attributes:
         paths: files and folders.
         binaries: executables and libraries whose own shared libraries have to be visible too.
+        links: symbolic links of the root folder, as path and what it points to.
     """
 
     paths: tuple[Path, ...] = ()
     binaries: tuple[Path, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: Visible) -> Visible:
         """Both."""
-        return Visible(self.paths + other.paths, self.binaries + other.binaries)
+        return Visible(self.paths + other.paths, self.binaries + other.binaries, self.links + other.links)
 
 
 def find_sandbox(
@@ -127,6 +129,8 @@ def _options(toolchain: Toolchain, work_mib: int, also: Visible) -> list[str]:
         options += ["--tmpfs", path]
     for path in map(str, also.paths):  # after what is hidden, which may hold them
         options += ["--ro-bind", path, path]
+    for path, target in also.links:
+        options += ["--symlink", target, path]
     return [*options, "--size", str(work_mib * MIB), "--tmpfs", WORK, "--chdir", WORK, "--remount-ro", "/"]
 
 

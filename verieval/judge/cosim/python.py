@@ -104,6 +104,10 @@ def needs(benchmark: Benchmark) -> Visible:
     Raises:
         VerievalError: cocotb is needed, and is missing or cannot work.
     """
+    if benchmark.uses_harness:
+        from verieval.judge.harness.packages import find_harness_python
+
+        return find_harness_python().visible()
     if not benchmark.uses_cocotb:
         return Visible()
     python = find_python()

@@ -1,0 +1,298 @@
+"""CVDP (NVlabs/cvdp_benchmark): JSON lines with a problem, the files around it, and a harness that runs in a container.
+
+A row has ``id``, ``categories`` and a harness, which is a table of files. In the nonagentic layout ``input`` holds
+``prompt`` and ``context`` (files by path), ``output.context`` the files of the solution. In the agentic one ``prompt``
+and ``context`` stand beside each other, and ``patch`` holds the solution as hunks of a patch by path. Published files
+may come without solutions: these texts are empty then.
+
+Both layouts become the same kind of task: one question, with the context files in it, and one answer, which is the text
+of the main target file. What an agent is told of its tools (``system_message``) is left out. What cannot be judged here
+is listed with its reason, see :mod:`verieval.benchmarks.cvdp_harness`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verieval.benchmarks.cvdp_harness import NotHere, Service, refuse_python, services
+from verieval.benchmarks.source import Checkout
+from verieval.benchmarks.structure import defined, ports
+from verieval.errors import VerievalError
+from verieval.task import Benchmark, HarnessBench, SourceFile, Task, Unsupported
+from verieval.verilog import instantiated
+
+# Categories whose answer is RTL, with what they ask for.
+CATEGORIES = {
+    "cid002": "completion",
+    "cid003": "specification",
+    "cid004": "modification",
+    "cid005": "reuse",
+    "cid007": "improvement",
+    "cid016": "debugging",
+}
+_BENCHES = ("cid012", "cid013", "cid014")
+_FILE = re.compile(
+    r"cvdp_v(\d+)\.(\d+)\.(\d+)_(example_)?(nonagentic|agentic)_code_generation_(?:no_)?commercial(_with_solutions)?\.jsonl"
+)
+_FOLDERS = (".", "example_dataset")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+_LANGUAGES = {".v": "verilog", ".sv": "verilog", ".vh": "verilog", ".svh": "verilog", ".md": "markdown"}
+
+# Checkout.sha256 of the files read, to the upstream commit that published them.
+SNAPSHOTS: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row, whichever layout it has. ``solution`` is by target file; texts are empty where it is not published."""
+
+    id: str
+    categories: tuple[str, ...]
+    prompt: str
+    context: Mapping[str, str]
+    solution: Mapping[str, str]
+    harness: Mapping[str, str]
+
+
+def load(root: Path, variant: str) -> Benchmark:
+    """Read one variant: the newest release there is, the whole set rather than the examples.
+
+    Args:
+        root: folder of the published files, or a checkout of the repository, which has the examples.
+        variant: ``nonagentic`` or ``agentic``.
+
+    Raises:
+        VerievalError: files are missing or malformed.
+    """
+    checkout = Checkout(root)
+    rows: dict[str, _Row] = {}
+    for path in _files(root, variant):
+        for row in _rows(checkout, path, variant):
+            known = rows.get(row.id)
+            if known is None or not any(known.solution.values()):
+                rows[row.id] = row
+    tasks: list[Task] = []
+    unsupported: list[Unsupported] = []
+    for row in rows.values():
+        try:
+            tasks.append(_task(row))
+        except NotHere as reason:
+            unsupported.append(Unsupported(row.id, str(reason)))
+    return Benchmark(
+        name="cvdp",
+        variant=variant,
+        tasks=tuple(tasks),
+        rule="cvdp",
+        commit=checkout.commit(SNAPSHOTS),
+        unsupported=tuple(unsupported),
+    )
+
+
+def _files(root: Path, variant: str) -> list[Path]:
+    found: dict[tuple[Any, ...], list[Path]] = {}
+    for folder in _FOLDERS:
+        for path in sorted((root / folder).glob("cvdp_*.jsonl")):
+            match = _FILE.fullmatch(path.name)
+            if match and match[5] == variant:
+                whole = match[4] is None
+                found.setdefault((whole, *map(int, match.group(1, 2, 3))), []).append(path)
+    if not found:
+        raise VerievalError(
+            f"{root} holds no cvdp_v*_{variant}_code_generation_*.jsonl: put the published files there, or clone the "
+            "upstream repository, which has examples."
+        )
+    return found[max(found)]
+
+
+def _rows(checkout: Checkout, path: Path, variant: str) -> list[_Row]:
+    read = _nonagentic if variant == "nonagentic" else _agentic
+    rows = []
+    for number, row in enumerate(checkout.jsonl(path, ("id",)), start=1):
+        place = f"{path}, problem {number} ('{row['id']}')"
+        try:
+            rows.append(read(row))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise VerievalError(f"{place} is not as CVDP publishes it ({error!r}); restore the file.") from error
+    return rows
+
+
+def _nonagentic(row: Mapping[str, Any]) -> _Row:
+    return _Row(
+        id=row["id"],
+        categories=tuple(map(str, row["categories"])),
+        prompt=_text(row["input"]["prompt"]),
+        context=_texts(row["input"].get("context") or {}),
+        solution=_texts(row["output"].get("context") or {}),
+        harness=_texts(row["harness"].get("files", {})),
+    )
+
+
+def _agentic(row: Mapping[str, Any]) -> _Row:
+    context = _texts(row["context"])
+    return _Row(
+        id=row["id"],
+        categories=tuple(map(str, row["categories"])),
+        prompt=_text(row["prompt"]),
+        context=context,
+        solution={name: apply_patch(context.get(name, ""), hunks) for name, hunks in _texts(row["patch"]).items()},
+        harness=_texts(row["harness"]),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, found {type(value).__name__}")
+    value.encode()  # half a character cannot be written to a file
+    return value
+
+
+def _texts(files: Mapping[str, object]) -> dict[str, str]:
+    """Files by path; a path that leaves its folder is refused."""
+    found = {}
+    for name, text in files.items():
+        if name.startswith("/") or ".." in name.split("/") or "\0" in name:
+            raise ValueError(f"the path {name!r} leaves its folder")
+        found[name] = "" if text is None else _text(text)
+    return found
+
+
+def apply_patch(text: str, patch: str) -> str:
+    """Apply the hunks of a unified diff to a file's text; a patch without hunks makes an empty text.
+
+    Raises:
+        ValueError: the hunks do not fit the text.
+    """
+    if not patch.strip():
+        return ""
+    old = text.split("\n")
+    new: list[str] = []
+    place = 0
+    for line in patch.split("\n"):
+        if match := _HUNK.match(line):
+            # A hunk without old lines names the line that it follows.
+            start = int(match[1]) - (0 if match[2] == "0" else 1)
+            if not place <= start <= len(old):
+                raise ValueError("a hunk does not fit the file")
+            new += old[place:start]
+            place = start
+        elif line[:1] == "+":
+            new.append(line[1:])
+        elif line[:1] in (" ", "-"):
+            if place >= len(old) or old[place] != line[1:]:
+                raise ValueError("a hunk does not fit the file")
+            new += [line[1:]] * (line[0] == " ")
+            place += 1
+        elif line and not line.startswith("\\"):
+            raise ValueError(f"unexpected line {line[:40]!r} in a patch")
+    rest = old[place:]
+    ends = not rest or rest == [""]
+    return "\n".join(new if ends else new + rest) + ("\n" if ends else "")
+
+
+def _task(row: _Row) -> Task:
+    """Raises NotHere where it cannot be judged."""
+    category = next((name for name in row.categories if name in CATEGORIES), None)
+    if category is None:
+        benches = any(name in _BENCHES for name in row.categories)
+        raise NotHere("its answer is a test bench, which a commercial simulator grades" if benches else "it is no RTL")
+    found = services(row.harness)
+    refuse_python(row.harness)
+    targets, rtl, top = _structure(row, found)
+    verilog = _verilog(row, rtl, targets)
+    module = _module(row, targets[0], verilog, top)
+    bench = HarnessBench(
+        sources=tuple(SourceFile(name, text) for name, text in row.harness.items()),
+        context=tuple(SourceFile(f"code/{name}", text) for name, text in row.context.items()),
+        targets=tuple(f"code/{name}" for name in targets),
+        rtl=rtl,
+        top=top,
+        commands=tuple(service.arguments for service in found),
+        environment=found[0].environment,
+    )
+    reference = _reference(row, targets)
+    return Task(
+        id=row.id,
+        prompt=_prompt(row, targets, rtl),
+        module=module,
+        oracle=bench,
+        ports=ports("\n".join([reference, *verilog.values()]), module) if reference else (),
+        reference=reference,
+        level=next((name for name in row.categories if name not in CATEGORIES), ""),
+        tags=(category, CATEGORIES[category]),
+    )
+
+
+def _structure(row: _Row, found: tuple[Service, ...]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Target files with the main one first, files that are compiled, and the root module."""
+    environment = dict(found[0].environment)
+    rtl = tuple(name.removeprefix("/") for name in environment.get("VERILOG_SOURCES", "").split())
+    top = environment.get("TOPLEVEL", "")
+    if not rtl or not top:
+        raise NotHere("its environment does not say what is compiled (VERILOG_SOURCES, TOPLEVEL)")
+    compiled = [name for name in row.solution if f"code/{name}" in rtl]
+    if not compiled:
+        raise NotHere("no file of its answer is compiled by its harness")
+    given = {f"code/{name}" for name in (*row.context, *row.solution)} | set(row.harness)
+    if missing := [name for name in rtl if name not in given]:
+        raise NotHere(f"its harness compiles /{missing[0]}, which neither the problem nor an answer has")
+    main = next((name for name in compiled if Path(name).stem == top), compiled[0])
+    return (main, *(name for name in row.solution if name != main)), rtl, top
+
+
+def _verilog(row: _Row, rtl: tuple[str, ...], targets: tuple[str, ...]) -> dict[str, str]:
+    """What is compiled beside the answer's files."""
+    context = {f"code/{name}": text for name, text in row.context.items() if name not in targets}
+    own = {name: text for name, text in row.harness.items() if name in rtl}
+    return {name: text for name, text in (context | own).items() if name in rtl}
+
+
+def _module(row: _Row, main: str, verilog: Mapping[str, str], top: str) -> str:
+    """Name of the module that the answer must define: the harness's root, or the part of it that is missing."""
+    known = {name for text in verilog.values() for name in defined(text)}
+    if top not in known:
+        return top
+    used = {name for text in verilog.values() for name in instantiated(text)}
+    missing = sorted(used - known)
+    stem = Path(main).stem
+    if stem in missing or len(missing) != 1:
+        if stem in missing or stem in defined(row.solution[main] or row.context.get(main, "")):
+            return stem
+        raise NotHere("it cannot be told which module the answer must define")
+    return missing[0]
+
+
+def _reference(row: _Row, targets: tuple[str, ...]) -> str | None:
+    """The solution as one answer: the main file, then what the other files define."""
+    main = row.solution[targets[0]]
+    if not main.strip():
+        return None
+    others = [row.solution[name] for name in targets[1:] if defined(row.solution[name])]
+    return "\n".join([main, *others])
+
+
+def _prompt(row: _Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str:
+    """The published problem, then the files that it comes with, and what becomes of the answer."""
+    main = targets[0]
+    parts = [row.prompt.strip()]
+    if row.context:
+        parts.append("The project has these files:")
+        parts += [f"`{name}`:\n{_fenced(name, text)}" for name, text in row.context.items()]
+    where = "replaces the file" if main in row.context else "becomes the file"
+    words = f"Your answer is one Verilog text, which {where} `{main}`."
+    if others := [name for name in targets[1:] if f"{Path(name).suffix}" in (".v", ".sv")]:
+        listed = ", ".join(f"`{name}`" for name in others)
+        words += f" Put the modules of {listed} into it as well."
+    if any(f"code/{name}" in rtl and defined(text) for name, text in row.context.items() if name not in targets):
+        words += " Modules of the other files are compiled with it: use them, and do not define them again."
+    return "\n\n".join([*parts, words]) + "\n"
+
+
+def _fenced(name: str, text: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{_LANGUAGES.get(Path(name).suffix, '')}\n{text.rstrip()}\n{fence}"
