@@ -31,7 +31,7 @@ COMMITS = {"verilog-eval": "c498220", "verilog-eval-v1": "release/1.0.0", "rtllm
 
 
 def test_names_are_the_designs() -> None:
-    assert names() == ("verieval", *COUNTS)
+    assert names() == ("verieval", *COUNTS, "cvdp:nonagentic", "cvdp:agentic")
 
 
 def test_importing_loads_no_adapter_and_no_parser() -> None:
@@ -233,7 +233,7 @@ def test_select(upstream: Get) -> None:
         ("rtllm:v2", "no variants: write 'rtllm'"),
         ("rtlm", "did you mean 'rtllm'"),
         ("zzz", "known are verieval, "),
-        ("cvdp", "not supported in this version"),
+        ("cvdp", "several variants: name one of cvdp:nonagentic, cvdp:agentic"),
         ("", "no benchmark ''"),
     ],
 )

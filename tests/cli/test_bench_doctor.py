@@ -23,7 +23,7 @@ def test_bench_list_names_every_benchmark_without_data(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in json.loads(done.stdout)}
     assert set(rows) == {
         "verieval", "verilog-eval:spec-to-rtl", "verilog-eval:code-complete", "verilog-eval-v1:human",
-        "verilog-eval-v1:machine", "rtllm", "verigen",
+        "verilog-eval-v1:machine", "rtllm", "verigen", "cvdp:nonagentic", "cvdp:agentic",
     }  # fmt: skip
     assert rows["verieval"]["available"]
     assert not rows["rtllm"]["available"]

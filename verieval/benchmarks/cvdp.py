@@ -213,7 +213,7 @@ def _task(row: _Row) -> Task:
         commands=tuple(service.arguments for service in found),
         environment=found[0].environment,
     )
-    reference = _reference(row, targets)
+    reference = _reference(row, targets, rtl)
     return Task(
         id=row.id,
         prompt=_prompt(row, targets, rtl),
@@ -236,6 +236,8 @@ def _structure(row: _Row, found: tuple[Service, ...]) -> tuple[tuple[str, ...], 
     compiled = [name for name in row.solution if f"code/{name}" in rtl]
     if not compiled:
         raise NotHere("no file of its answer is compiled by its harness")
+    if headers := [name for name in row.solution if name.endswith((".vh", ".svh"))]:
+        raise NotHere(f"its answer has a file that others include ({headers[0]}), and answers here are one text")
     given = {f"code/{name}" for name in (*row.context, *row.solution)} | set(row.harness)
     if missing := [name for name in rtl if name not in given]:
         raise NotHere(f"its harness compiles /{missing[0]}, which neither the problem nor an answer has")
@@ -265,13 +267,12 @@ def _module(row: _Row, main: str, verilog: Mapping[str, str], top: str) -> str:
     return missing[0]
 
 
-def _reference(row: _Row, targets: tuple[str, ...]) -> str | None:
-    """The solution as one answer: the main file, then what the other files define."""
-    main = row.solution[targets[0]]
-    if not main.strip():
+def _reference(row: _Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str | None:
+    """The solution as one answer: its files in the order in which they are compiled."""
+    if not row.solution[targets[0]].strip():
         return None
-    others = [row.solution[name] for name in targets[1:] if defined(row.solution[name])]
-    return "\n".join([main, *others])
+    compiled = [name for name in rtl if name.removeprefix("code/") in targets]
+    return "\n".join(row.solution[name.removeprefix("code/")].rstrip("\n") for name in compiled) + "\n"
 
 
 def _prompt(row: _Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str:
@@ -283,7 +284,7 @@ def _prompt(row: _Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str:
         parts += [f"`{name}`:\n{_fenced(name, text)}" for name, text in row.context.items()]
     where = "replaces the file" if main in row.context else "becomes the file"
     words = f"Your answer is one Verilog text, which {where} `{main}`."
-    if others := [name for name in targets[1:] if f"{Path(name).suffix}" in (".v", ".sv")]:
+    if others := [name for name in targets[1:] if f"code/{name}" in rtl]:
         listed = ", ".join(f"`{name}`" for name in others)
         words += f" Put the modules of {listed} into it as well."
     if any(f"code/{name}" in rtl and defined(text) for name, text in row.context.items() if name not in targets):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +24,7 @@ from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
     from verieval.judge.check import Check, CheckedTask
-    from verieval.task import Benchmark, Task
+    from verieval.task import Benchmark, Task, Unsupported
 
 
 @click.group(name="bench")
@@ -44,6 +44,8 @@ def list_(as_json: bool) -> None:
         try:
             loaded = benchmarks.load(name)
             row |= {"available": True, "tasks": len(loaded.tasks), "sha256": loaded.sha256, "commit": loaded.commit}
+            if loaded.unsupported:
+                row["unsupported"] = len(loaded.unsupported)
         except VerievalError as error:
             row |= {"available": False, "reason": str(error)}
         rows.append(row)
@@ -51,7 +53,8 @@ def list_(as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        state = f"{row['tasks']} tasks, {row['sha256'][:12]}" if row["available"] else "no data here"
+        of = f" of {row['tasks'] + row['unsupported']}" if "unsupported" in row else ""
+        state = f"{row['tasks']}{of} tasks, {row['sha256'][:12]}" if row["available"] else "no data here"
         click.echo(f"{row['name']:<32} {state:<28} {row.get('title', '')}")
     missing = [row for row in rows if not row["available"]]
     if missing:
@@ -93,6 +96,7 @@ def _show_benchmark(benchmark: Benchmark, as_json: bool) -> None:
                     "rule": benchmark.rule,
                     "refused_icarus": benchmark.refused_icarus,
                     "errata": errata,
+                    "unsupported": [asdict(item) for item in benchmark.unsupported],
                     "tasks": [
                         {"id": t.id, "module": t.module, "level": t.level, "tags": t.tags} for t in benchmark.tasks
                     ],
@@ -103,6 +107,7 @@ def _show_benchmark(benchmark: Benchmark, as_json: bool) -> None:
         return
     click.echo(f"{benchmark.full_name}: {len(benchmark.tasks)} tasks, commit {benchmark.commit or 'unknown'}")
     click.echo(f"content {benchmark.sha256}")
+    _print_unsupported(benchmark.unsupported, len(benchmark.tasks))
     for major, reason in sorted(benchmark.refused_icarus.items()):
         click.echo(f"refused on Icarus {major}: {reason}")
     for task in benchmark.tasks:
@@ -112,6 +117,16 @@ def _show_benchmark(benchmark: Benchmark, as_json: bool) -> None:
     for erratum in benchmark.errata:
         where = f" (Icarus {', '.join(map(str, erratum.icarus))})" if erratum.icarus else ""
         click.echo(f"  {erratum.task}{where}: {erratum.effect}: {erratum.reason} [{erratum.found}]")
+
+
+def _print_unsupported(unsupported: Sequence[Unsupported], tasks: int) -> None:
+    """Say what the tasks are not: problems that upstream has and that are no part of any score here."""
+    if not unsupported:
+        return
+    total = tasks + len(unsupported)
+    click.echo(f"{len(unsupported)} of {total} problems cannot be judged here, so scores are of {tasks}:")
+    for item in unsupported:
+        click.echo(f"  {item.task}: {item.reason}")
 
 
 def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
@@ -214,6 +229,7 @@ def _print_check(result: Check) -> None:
     total = sum(task.run is not None for task in result.tasks)
     click.echo(f"{result.benchmark} on Icarus {result.icarus}, commit {result.commit or 'unknown'}")
     click.echo(f"official rule: {result.passed} of {total} references pass; strict: {result.passed_strict} of {total}")
+    _print_unsupported(result.unsupported, len(result.tasks))
     broken = [task for task in result.tasks if task.broken]
     strict_only = [task for task in result.tasks if task.run and task.run.official and task.run.outcome != "passed"]
     for title, tasks in (("fail the official rule", broken), ("pass the official rule but not strict", strict_only)):

@@ -14,7 +14,7 @@ from verieval.judge.futures import OncePerTask
 from verieval.judge.icarus import Setting, Trial, run_trial
 from verieval.judge.seals import Seals
 from verieval.judge.workers import Tools, Workers
-from verieval.task import Task
+from verieval.task import Task, Testbench
 
 
 class Calibrator:
@@ -26,6 +26,7 @@ class Calibrator:
         seals: of the pool.
         prove: called with a worker's tools before they are used.
         cache: what is known already.
+        alone: one trial of a task whose bench is not in Verilog, with so many CPU seconds.
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class Calibrator:
         seals: Seals,
         prove: Callable[[Tools], None],
         cache: TaskCache[Calibration],
+        alone: Callable[[Tools, Task, str, float | None], Trial],
     ) -> None:
         self._workers = workers
         self._setting = setting
         self._seals = seals
         self._prove = prove
         self._cache = cache
+        self._alone = alone
         self._once = OncePerTask(cache)
 
     def known(self, task: Task) -> Calibration | None:
@@ -77,6 +80,8 @@ class Calibrator:
     def _run(self, task: Task, source: str, *, steps: bool, cpu: float | None) -> Observation:
         def job(tools: Tools) -> Observation:
             self._prove(tools)
+            if not isinstance(task.oracle, Testbench):
+                return _observation(self._alone(tools, task, source, cpu))
             sealed = self._seals.sealed(task, None, steps=steps)
             return _observation(run_trial(tools.launcher, self._setting, task, source, sealed, cpu=cpu))
 

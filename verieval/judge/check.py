@@ -9,7 +9,7 @@ from typing import Any
 from verieval.judge.calibrate import Calibration
 from verieval.judge.pool import JudgePool
 from verieval.judge.reference import ReferenceRun
-from verieval.task import Benchmark, Erratum, Task
+from verieval.task import Benchmark, Erratum, Task, Unsupported
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Check:
     commit: str | None
     icarus: str
     tasks: tuple[CheckedTask, ...]
+    unsupported: tuple[Unsupported, ...] = ()
 
     @property
     def passed(self) -> int:
@@ -69,6 +70,7 @@ class Check:
             "icarus": self.icarus,
             "tasks": len(self.tasks),
             "passed": {"official": self.passed, "strict": self.passed_strict},
+            "unsupported": [asdict(item) for item in self.unsupported],
             "without_reference": [task.id for task in self.tasks if task.run is None],
             "broken": [_row(task) for task in self.tasks if task.broken],
             "strict_fails": [
@@ -104,7 +106,8 @@ def check(
         calibration = calibrations[task.id].result() if task.id in calibrations else None
         checked.append(CheckedTask(task.id, run, errata_of(benchmark, task, major), calibration))
         progress()
-    return Check(benchmark.full_name, benchmark.sha256, benchmark.commit, pool.toolchain.version, tuple(checked))
+    version, unsupported = pool.toolchain.version, benchmark.unsupported
+    return Check(benchmark.full_name, benchmark.sha256, benchmark.commit, version, tuple(checked), unsupported)
 
 
 def errata_of(benchmark: Benchmark, task: Task, major: int) -> tuple[Erratum, ...]:

@@ -157,7 +157,8 @@ def _bench_answer(trial: Trial, rule: Rule, reference: ReferenceRun | None) -> F
     if not rule.counts_samples:
         return Finding("mismatch", "simulated", "the bench did not report a pass")
     if report.verdicts == 0:
-        return Finding("crash", "simulated", "the simulation ended without the bench's verdict")
+        said = f": {trial.said}" if trial.said else ""
+        return Finding("crash", "simulated", f"the simulation ended without the bench's verdict{said}")
     if trial.counted not in (None, report.mismatches):
         detail = f"the bench reports {report.mismatches} mismatches where there were {trial.counted}"
         return Finding("tampered", "simulated", detail)

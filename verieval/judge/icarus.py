@@ -52,6 +52,7 @@ class Trial:
         counted: mismatches by the seal's own count; None where there is none.
         steps: the trace after each change, where the seal asks for that.
         tests: what a cocotb bench found; None without results, and for a bench in Verilog.
+        said: why a harness has no results, in its words.
         full: the work folder was full at the end.
         alone, alone_log: the candidate without the bench, tried only when the compiler refused it with the bench.
 
@@ -70,6 +71,7 @@ class Trial:
     counted: int | None = None
     steps: tuple[str, ...] = ()
     tests: SlotResult | None = None
+    said: str = ""
     full: bool = False
     alone: ProcessResult | None = None
     alone_log: str = ""

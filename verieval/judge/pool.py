@@ -27,7 +27,7 @@ from verieval.judge.cosim.python import needs
 from verieval.judge.evidence import Evidence, gather, trusted
 from verieval.judge.futures import OncePerTask, then
 from verieval.judge.harness.gather import Harnesses
-from verieval.judge.icarus import Setting, probe
+from verieval.judge.icarus import Setting, Trial, probe
 from verieval.judge.limits import Limits
 from verieval.judge.policy import Ruling
 from verieval.judge.process import Lost
@@ -101,7 +101,7 @@ class JudgePool:
         known: TaskCache[Calibration] = TaskCache(
             "calibrations", calibration_row, benchmark, toolchain, self.limits, folder=cache, recall=recall
         )
-        self._calibrator = Calibrator(self._workers, self._setting, self._seals, self._prove, known)
+        self._calibrator = Calibrator(self._workers, self._setting, self._seals, self._prove, known, self._alone)
         self._proving = threading.Lock()
         self._proved = False
         self._cosimulation = Cosimulation(self._workers, toolchain, self._prove) if benchmark.uses_cocotb else None
@@ -281,6 +281,13 @@ class JudgePool:
             if not self._proved:
                 probe(tools.launcher, self.toolchain)
                 self._proved = True
+
+    def _alone(self, tools: Tools, task: Task, source: str, cpu: float | None) -> Trial:
+        """One trial of a trusted text with a bench that is not in Verilog."""
+        for judge, kind in ((self._cosimulation, CocotbBench), (self._harnesses, HarnessBench)):
+            if judge is not None and isinstance(task.oracle, kind):
+                return judge.alone(tools, task, source, cpu=cpu)
+        raise TypeError(f"nothing judges {task.id}")
 
     def _gather(
         self, task: Task, source: str, priority: float, reference: ReferenceRun | None, *, is_reference: bool = False

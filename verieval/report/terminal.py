@@ -120,6 +120,8 @@ def _about(report: Report, manifest: Manifest) -> Iterator[str]:
         + (f"{missing} missing (counted as failed)" if missing else "none missing")
         + (f", {report['unjudged']} not judged yet" if report["unjudged"] else "")
     )
+    if unsupported := manifest["benchmark"].get("unsupported"):
+        yield f"{len(unsupported)} more problems of the benchmark cannot be judged here and count nowhere"
     how = [f"n={sampling['n']}"]
     how += [f"{label}={sampling[key]}" for key, label in _SAMPLING.items() if sampling.get(key) is not None]
     yield "sampling " + ", ".join(how)

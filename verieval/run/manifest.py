@@ -50,7 +50,7 @@ def describe_benchmark(benchmark: Benchmark, tasks: Sequence[str] | None = None)
         benchmark: the whole benchmark, so that its hash names the data and not the selection.
         tasks: ids that the run is about, in order; None is all.
     """
-    return {
+    section = {
         "name": benchmark.name,
         "variant": benchmark.variant,
         "commit": benchmark.commit,
@@ -58,6 +58,9 @@ def describe_benchmark(benchmark: Benchmark, tasks: Sequence[str] | None = None)
         "tasks": list(tasks) if tasks is not None else [task.id for task in benchmark.tasks],
         "errata": [asdict(erratum) for erratum in benchmark.errata],
     }
+    if benchmark.unsupported:  # so that nobody takes the tasks for all that upstream has
+        section["unsupported"] = [asdict(item) for item in benchmark.unsupported]
+    return section
 
 
 def cores() -> int:

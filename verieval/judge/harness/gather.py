@@ -61,7 +61,9 @@ class Harnesses:
 
         def job(tools: Tools) -> Evidence:
             self._prove(tools)
-            admitted = _Admitted(ruling, lay_out(harness_bench(task), source)) if ruling else _admit(tools, task, source)
+            admitted = (
+                _Admitted(ruling, lay_out(harness_bench(task), source)) if ruling else _admit(tools, task, source)
+            )
             if admitted.ruling.outcome:
                 # It is not simulated; Icarus decides whether it compiles.
                 plain = trial.compile_only(tools.launcher, self._container, task, admitted.files)

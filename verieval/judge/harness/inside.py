@@ -44,6 +44,7 @@ class Collector:
         self.found: list[dict[str, Any]] = []
 
     def pytest_runtest_logfinish(self, nodeid: str, location: object) -> None:
+        """Called by pytest when a test is over."""
         new = []
         for path in sorted(self._folder.rglob("*result*.xml")):
             mark = (str(path), path.stat().st_mtime_ns)

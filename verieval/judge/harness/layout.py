@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from verieval.benchmarks.structure import defined
 from verieval.task import HarnessBench, Task
+from verieval.verilog import mask
 
+_DECLARED = re.compile(r"\b(?:macromodule|module|interface|package)\s+(?:automatic\s+|static\s+)?(\w+)")
 FOLDERS = ("code/docs", "code/rtl", "code/rundir", "code/src", "code/verif", "rundir/harness", "src")
 
 
@@ -25,15 +27,19 @@ def lay_out(bench: HarnessBench, source: str) -> dict[str, str]:
     """All files with a candidate in its place, by path.
 
     The candidate's whole text goes into the main target file. Other target files stay as the problem has them, unless
-    the candidate defines one of their modules: then they are empty, since an answer replaces whole files.
+    the candidate declares one of their modules or packages: then they are empty, since an answer replaces whole files.
     """
     files = {item.name: item.text for item in (*bench.sources, *bench.context)}
-    own = set(defined(source))
+    own = _declared(source)
     for name in bench.targets[1:]:
         if name in files or name in bench.rtl:
             before = files.get(name, "")
-            files[name] = "" if own & set(defined(before)) else before
+            files[name] = "" if own & _declared(before) else before
     return files | {bench.targets[0]: source}
+
+
+def _declared(text: str) -> set[str]:
+    return set(_DECLARED.findall(mask(text)))
 
 
 def beside(files: Mapping[str, str], bench: HarnessBench) -> dict[str, str]:

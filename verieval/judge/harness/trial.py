@@ -19,6 +19,7 @@ from verieval.judge.sandbox import PYTHON
 from verieval.judge.toolchain import Toolchain
 from verieval.task import HarnessBench, SourceFile, Task
 
+_BUILD_FAILED = "Command failed with return code"  # as cocotb's runner says it
 SEED = 1  # of every random number generator that a harness uses without a seed of its own
 
 
@@ -62,13 +63,16 @@ def run_harness(
         for number in range(len(done.steps))
     ]
     result = _joined(results)
-    trial = _trial(container, bench, done, result, seconds)
+    trial = _trial(container, bench, done, result, seconds, launcher.limits.output_mib * MIB)
     full = launcher.sandbox.holds and done.free < MIB
-    if result.tests is not None or result.built or trial.last.timed_out or full:
+    if result.tests is not None or result.built or trial.last.signal or full:
         return replace(trial, full=full)
-    compiled = compile_only(launcher, container, task, files)
-    # What compiles by itself and yet left nothing to simulate does not fit the harness, or that broke off earlier.
-    return replace(compiled, official=trial.official, compile_log=cut(result.log)) if result.log else trial
+    compiled = replace(compile_only(launcher, container, task, files), official=trial.official)
+    if compiled.alone is not None and compiled.alone.returncode == 0:
+        # It does not fit the harness; or that broke off before it came to compile anything.
+        log = result.log or done.printed.get(_out(len(done.steps) - 1), "")
+        return replace(compiled, compile_log=cut(log)) if _BUILD_FAILED in result.said else trial
+    return compiled
 
 
 def compile_only(launcher: Launcher, container: Container, task: Task, files: Mapping[str, str]) -> Trial:
@@ -177,7 +181,7 @@ def _steps(container: Container, bench: HarnessBench, seconds: float) -> list[St
         argv = (PYTHON, "-P", INSIDE.name, str(number))
         variables = tuple((environment | where).items())
         returns = (_report(number), _left(number))
-        steps.append(Step(argv, seconds, f"stdout{number}", env=variables, returns=returns))
+        steps.append(Step(argv, seconds, _out(number), env=variables, returns=returns))
     return steps
 
 
@@ -196,8 +200,10 @@ def _joined(results: list[HarnessResult]) -> HarnessResult:
     return whole
 
 
-def _trial(container: Container, bench: HarnessBench, done: Done, result: HarnessResult, seconds: float) -> Trial:
-    ran = _ended(done, result, seconds)
+def _trial(
+    container: Container, bench: HarnessBench, done: Done, result: HarnessResult, seconds: float, room: int
+) -> Trial:
+    ran = _ended(done, result, seconds, room)
     statuses = [f"exit {step.returncode}" for step in done.steps]
     statuses += ["not run"] * (len(bench.commands) - len(statuses))
     transcript = Transcript("", compiled=True, stdout="\n".join(statuses), cpu=ran.cpu, timed_out=ran.timed_out)
@@ -210,8 +216,9 @@ def _trial(container: Container, bench: HarnessBench, done: Done, result: Harnes
         official=container.rule.official(transcript),
         report=BenchReport(0, False) if tests is None else BenchReport(1, not failed, int(failed), tests.tests),
         simulate=ran,
-        output=cut("\n".join(filter(None, [result.said, *(done.printed.get(_out(n), "") for n in range(len(statuses)))]))),
+        output=cut("\n".join(done.printed.get(_out(number), "") for number in range(len(done.steps)))),
         tests=tests,
+        said=result.said,
     )
 
 
@@ -219,10 +226,12 @@ def _out(number: int) -> str:
     return f"stdout{number}"
 
 
-def _ended(done: Done, result: HarnessResult, seconds: float) -> ProcessResult:
-    """How the commands ended, as one. A simulator that ran into its limit ends inside, and pytest goes on."""
+def _ended(done: Done, result: HarnessResult, seconds: float, room: int) -> ProcessResult:
+    """How the commands ended, as one. A simulator that ran into a limit ends inside, and pytest goes on."""
     last = done.steps[-1]
     whole = replace(last, cpu=sum(step.cpu for step in done.steps), wall=sum(step.wall for step in done.steps))
+    if result.tests is None and any(len(text) >= room for text in done.printed.values()):
+        return replace(whole, returncode=None, signal=int(signal.SIGXFSZ))
     if result.tests is None and last.returncode and last.cpu >= int(seconds + 0.999):
         return replace(whole, returncode=None, signal=int(signal.SIGXCPU))
     return whole
