@@ -53,7 +53,9 @@ def row(**changes: Any) -> dict[str, Any]:
     return base | changes
 
 
-def written(folder: Path, *rows: dict[str, Any], name: str = "cvdp_v1.1.0_nonagentic_code_generation_no_commercial") -> Path:
+def written(
+    folder: Path, *rows: dict[str, Any], name: str = "cvdp_v1.1.0_nonagentic_code_generation_no_commercial"
+) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.jsonl").write_text("".join(json.dumps(item) + "\n" for item in rows))
     return folder
@@ -207,7 +209,7 @@ def test_patches(old: str, patch: str, new: str) -> None:
 
 @pytest.mark.parametrize("patch", ["@@ -1,1 +1,1 @@\n-x\n+y", "@@ -9,1 +9,1 @@\n-a\n+b", "@@ -1,1 +1,1 @@\nwhat"])
 def test_patches_that_do_not_fit(patch: str) -> None:
-    with pytest.raises(ValueError, match="hunk|line"):
+    with pytest.raises(ValueError, match=r"hunk|line"):
         apply_patch("a\nb\n", patch)
 
 
@@ -226,6 +228,6 @@ def test_malformed_rows_are_one_sentence(tmp_path: Path, broken: dict[str, Any])
 
 
 def test_missing_data_says_what_to_clone(tmp_path: Path) -> None:
-    with pytest.raises(VerievalError, match="git clone https://github.com/NVlabs/cvdp_benchmark"):
+    with pytest.raises(VerievalError, match=r"git clone https://github\.com/NVlabs/cvdp_benchmark"):
         load("cvdp:nonagentic", tmp_path)
     assert describe("cvdp:agentic")["tasks"] is None

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,44 +79,61 @@ def make(runner: str = RUNNER, test: str = TEST, reference: str | None = None) -
     return Benchmark(name="test", variant="", tasks=(task,), rule="cvdp")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _walls(toolchain: Toolchain) -> None:
     found = find_sandbox(toolchain, 8)
     if not found.holds:
         pytest.skip(f"no sandbox here: {found.reason}")
 
 
+@pytest.fixture(scope="module")
+def pool(toolchain: Toolchain) -> Iterator[JudgePool]:
+    """One pool for all candidates of the usual benchmark, since each has to try its tools first."""
+    with JudgePool(make(), toolchain) as pool:
+        yield pool
+
+
 @pytest.fixture
-def judge(toolchain: Toolchain) -> Iterator[Judge]:
+def judge(toolchain: Toolchain, pool: JudgePool) -> Judge:
     """Judge one text on the only task of a benchmark."""
 
     def run(text: str, benchmark: Benchmark | None = None, **limits: float) -> Verdict:
+        if benchmark is None and not limits:
+            return pool.submit(Completion("inc", 0, text, finish_reason="stop")).result()
         benchmark = benchmark or make()
-        with JudgePool(benchmark, toolchain, Limits.from_options(**limits)) as pool:
-            return pool.submit(Completion(benchmark.tasks[0].id, 0, text, finish_reason="stop")).result()
+        with JudgePool(benchmark, toolchain, Limits.from_options(**limits)) as own:
+            return own.submit(Completion(benchmark.tasks[0].id, 0, text, finish_reason="stop")).result()
 
-    yield run
+    return run
 
 
 BROKEN = {
-    "cvdp:nonagentic": ("lfsr_out[1] ^ lfsr_out[0]", "lfsr_out[1]", "test_non_zero_1: "),
+    "cvdp:nonagentic": ("lfsr_out[2],q3}", "lfsr_out[2],~q3}", "test_non_zero_1: "),
     "cvdp:agentic": ("grant_index <= 3'd3", "grant_index <= 3'd2", "Test Case 1 Failed: Expected grant_index=3"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_solutions_pass_and_with_one_line_broken_fail(name: str, data_dir: Path, each_icarus: Toolchain) -> None:
+def test_solutions_pass_and_with_one_line_broken_fail(name: str, data_dir: Path, toolchain: Toolchain) -> None:
+    solved_and_broken(name, data_dir, toolchain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_same_on_icarus_12(name: str, data_dir: Path, icarus12: Toolchain) -> None:
+    solved_and_broken(name, data_dir, icarus12)
+
+
+def solved_and_broken(name: str, data_dir: Path, tools: Toolchain) -> None:
     benchmark = load(name, data_dir)
     task = benchmark.tasks[0]
     right, wrong, said = BROKEN[name]
     assert task.reference is not None
     assert task.reference.count(right) == 1
-    with JudgePool(benchmark, each_icarus) as pool:
+    with JudgePool(benchmark, tools) as pool:
         reference = pool.reference(task)
         good = pool.submit(Completion(task.id, 0, task.reference, finish_reason="stop")).result()
-        bad = pool.submit(
-            Completion(task.id, 1, task.reference.replace(right, wrong), finish_reason="stop")
-        ).result()
+        bad = pool.submit(Completion(task.id, 1, task.reference.replace(right, wrong), finish_reason="stop")).result()
     assert (reference.result().outcome, reference.result().official) == ("passed", True)
     assert (good.outcome, good.passed) == ("passed", {"strict": True, "official": True})
     assert good.samples == reference.result().samples == {"cvdp:nonagentic": 3, "cvdp:agentic": 1}[name]
@@ -126,8 +144,6 @@ def test_solutions_pass_and_with_one_line_broken_fail(name: str, data_dir: Path,
 def test_a_part_with_the_design_around_it(judge: Judge) -> None:
     right = judge(RIGHT)
     assert (right.outcome, right.samples, right.passed) == ("passed", 4, {"strict": True, "official": True})
-    wide = judge(RIGHT.replace("a + 1'b1", "{a[W-1:4], a[3:0] + 4'd1}".replace("a[W-1:4]", "a[W-1:W/2]").replace("4'd1", "4'd1")))
-    assert wide.outcome != "passed"
 
 
 def test_only_one_configuration_wrong(judge: Judge) -> None:
@@ -142,11 +158,11 @@ def test_only_one_configuration_wrong(judge: Judge) -> None:
     [
         (RIGHT.replace("endmodule", ""), "syntax", "syntax error"),
         (RIGHT.replace("inc", "dec"), "interface", "does not define the module"),
-        (RIGHT.replace("#(parameter W = 4)", "").replace("W-1", "3"), "interface", "W"),
+        (RIGHT.replace(" y", " z"), "interface", "is not a port of"),
         (RIGHT.replace("endmodule", "foo f();\nendmodule"), "not_self_contained", "foo"),
         (RIGHT.replace("endmodule", 'initial $readmemh("x", m);\nreg m[3:0];\nendmodule'), "forbidden", "$readmemh"),
         (RIGHT.replace("endmodule", "initial #3 $finish;\nendmodule"), "forbidden", "$finish"),
-        (RIGHT.replace("endmodule", "initial top.part.y = 1;\nendmodule"), "forbidden", "top"),
+        (RIGHT.replace("endmodule", "initial top.part.y = 1;\nendmodule"), "not_self_contained", "top"),
         ("I cannot help with that.", "no_code", "no code"),
     ],
 )
@@ -168,16 +184,21 @@ def test_macros_are_expanded_once(judge: Judge) -> None:
         "output ", "output wire ").replace("1'b1", "`ONE") + "`default_nettype wire\n").outcome == "passed"  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_loop_without_time_is_a_timeout(judge: Judge) -> None:
     hangs = RIGHT.replace("endmodule", "reg z = 0;\ninitial begin #2; while (a !== 'x) #0 z = ~z; end\nendmodule")
     assert judge(hangs, simulate_cpu=4.0).outcome == "timeout"
 
 
+@pytest.mark.slow
 def test_a_flood_of_words_is_too_much(judge: Judge) -> None:
-    flood = RIGHT.replace("endmodule", 'integer i;\ninitial for (i = 0; i < 400000; i = i + 1) $display("%d", i);\nendmodule')
+    flood = RIGHT.replace(
+        "endmodule", 'integer i;\ninitial for (i = 0; i < 400000; i = i + 1) $display("%d", i);\nendmodule'
+    )
     assert judge(flood, output_mib=2).outcome == "resource"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("runner", "test", "outcome", "official"),
     [
@@ -201,17 +222,13 @@ def test_the_results_decide(judge: Judge, runner: str, test: str, outcome: str, 
     assert (verdict.outcome, verdict.passed) == (outcome, {"strict": False, "official": official})
 
 
+@pytest.mark.slow
 def test_fewer_tests_than_the_reference_has(judge: Judge) -> None:
     # A harness whose number of tests answers to the design.
-    test = TEST + "\n".join(
-        ["@cocotb.test(skip='lazy' in open('/code/rtl/inc.sv').read())", "async def more(dut):", "    pass\n"]
-    )
-    skipped = test.replace("@cocotb.test(skip=", "if not (").replace(".read())\n", ".read()):\n  @cocotb.test()\n").replace(
-        "async def more(dut):\n    pass", "  async def more(dut):\n    pass"
-    )
-    benchmark = make(test=skipped, reference=RIGHT)
+    more = "\nif 'lazy' not in open('/code/rtl/inc.sv').read():\n    third = cocotb.test(name='third')(again.func)\n"
+    benchmark = make(test=TEST + more, reference=RIGHT)
     assert judge(RIGHT, benchmark).samples == 6
-    verdict = judge(RIGHT + "// lazy\n".replace("// ", "") if False else RIGHT.replace("y);", "y); wire lazy;"), benchmark)
+    verdict = judge(RIGHT.replace("y);", "y);\n  wire lazy;"), benchmark)
     assert (verdict.outcome, verdict.samples) == ("tampered", 4)
 
 
@@ -242,8 +259,8 @@ def test_the_view_from_inside(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("A_SECRET", "hunter2")
     detail = judge(RIGHT, make(INSPECT)).detail
     for words in (
-        '"cwd": "/code/rundir"', '"code": ["docs", "rtl", "rundir", "src", "verif"]', "test_runner.py", '"net": "refused"',
-        '"etc": false', '"root": "refused"',
+        '"cwd": "/code/rundir"', '"code": ["docs", "rtl", "rundir", "src", "verif"]', "test_runner.py",
+        '"net": "refused"', '"etc": false', '"root": "refused"',
     ):  # fmt: skip
         assert words in detail
     assert '"names": []' in detail or len(detail) > 240
@@ -277,11 +294,9 @@ def test_needs_are_those_of_the_harness() -> None:
 def test_where_an_answer_goes() -> None:
     base = make().tasks[0].oracle
     assert isinstance(base, HarnessBench)
-    two = HarnessBench(
-        base.sources, (SourceFile("code/rtl/inc.sv", "module inc; endmodule"), SourceFile("code/rtl/b.sv", "package p; endpackage")),
-        ("code/rtl/inc.sv", "code/rtl/b.sv", "code/rtl/c.sv"), ("code/rtl/inc.sv", "code/rtl/b.sv", "code/rtl/c.sv"),
-        "inc", base.commands,
-    )  # fmt: skip
+    names = ("code/rtl/inc.sv", "code/rtl/b.sv", "code/rtl/c.sv")
+    before = (SourceFile(names[0], "module inc; endmodule"), SourceFile(names[1], "package p; endpackage"))
+    two = replace(base, context=before, targets=names, rtl=names)
     kept = lay_out(two, RIGHT)
     assert kept["code/rtl/inc.sv"] == RIGHT
     assert kept["code/rtl/b.sv"] == "package p; endpackage"
@@ -332,6 +347,8 @@ def test_the_official_rule(printed: str, timed_out: bool, passed: bool) -> None:
     assert RULES["cvdp"].official(Transcript("", True, printed, timed_out=timed_out)).passed is passed
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_bench_check_and_show(data_dir: Path, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
