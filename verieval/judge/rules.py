@@ -185,7 +185,7 @@ def _own_official(transcript: Transcript) -> OfficialVerdict:
     return OfficialVerdict(passed, "passed" if passed else "failed")
 
 
-# --- CVDP: run_benchmark.py at 1f8c96b ----------------------------------------------------------------------------
+# --- CVDP: src/repository.py at 1985689 ----------------------------------------------------------------------------
 
 # Upstream asks for the exit status of each command of the harness, and waits 600 s for it. A transcript of a harness
 # has one line a command: ``exit STATUS``.
