@@ -18,6 +18,7 @@ from verieval.cli.common import (
     json_option,
     open_sandbox,
     sandbox_option,
+    simulator_option,
     tasks_option,
 )
 from verieval.errors import VerievalError
@@ -152,6 +153,7 @@ def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
 @data_option
 @tasks_option
 @icarus_option
+@simulator_option
 @jobs_option
 @sandbox_option
 @click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
@@ -162,6 +164,7 @@ def check(
     data: Path | None,
     tasks: str | None,
     icarus: Path | None,
+    simulator: str,
     jobs: int | None,
     sandbox: bool | None,
     fresh: bool,
@@ -178,12 +181,14 @@ def check(
     from verieval import benchmarks
     from verieval.judge import JudgePool, Limits, find_toolchain
     from verieval.judge.check import check as run_check
+    from verieval.judge.cosim.simulators import find_simulator
     from verieval.run.manifest import cores
 
     toolchain = find_toolchain(icarus)
     benchmark = benchmarks.load(name, data, tasks=tasks)
-    walls = open_sandbox(benchmark, toolchain, Limits(), sandbox)
-    pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls)
+    engine = find_simulator(simulator, toolchain)
+    walls = open_sandbox(benchmark, engine, Limits(), sandbox)
+    pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls, simulator=engine)
     with pool, _progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
         result = run_check(benchmark, pool, advance, calibrate=not references_only)
     if as_json:
