@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {"": BINARY, "stop": _STOP, "st
 _UNARY = {"~": "", "!": "", "-": "", "&": "|", "|": "&", "^": "~^", "~&": "~|", "~|": "~&", "~^": "^", "^~": "^"}
 _STEPS = {"++": "--", "--": "++"}
 _NOT_COMMUTATIVE = {"-", "/", "%", "**", "<<", ">>", "<<<", ">>>"}
+_CONNECTIONS = ("NamedPortConnection", "OrderedPortConnection")
 _LOGICAL = {"&&", "||"}
 _NEGATED_BY_OPERATOR = {
     "UnaryLogicalNotExpression", "EqualityExpression", "InequalityExpression", "CaseEqualityExpression",
@@ -154,11 +156,14 @@ def call(place: Place) -> Iterator[Edit]:
 
 def instance(place: Place) -> Iterator[Edit]:
     """What is connected to neighbouring ports changes places."""
-    connected = []
-    for item in items(place.node.connections):
-        if kind_of(item) in ("NamedPortConnection", "OrderedPortConnection") and item.expr is not None:
-            connected.append(item.expr)
-    yield from _neighbours(place, connected)
+    yield from _neighbours(
+        place,
+        [
+            item.expr
+            for item in items(place.node.connections)
+            if kind_of(item) in _CONNECTIONS and item.expr is not None
+        ],
+    )
 
 
 def part_select(place: Place) -> Iterator[Edit]:
@@ -182,7 +187,7 @@ def narrower(place: Place, select: Any, *, wider: bool = False) -> Iterator[Edit
 
 
 def _neighbours(place: Place, row: list[Any]) -> Iterator[Edit]:
-    for left, right in zip(row, row[1:], strict=False):
+    for left, right in itertools.pairwise(row):
         yield from place.swap(left, right)
 
 

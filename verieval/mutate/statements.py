@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,7 +37,7 @@ def case(place: Place) -> Iterator[Edit]:
         if len(arms) > 1 and not _does_not_matter(place, arm.clause):
             name = "default" if kind_of(arm) == "DefaultCaseItem" else short(place.text(arm).split(":")[0])
             yield from place.replace("branch", f"arm {name} dropped", (arm, ""))
-    for left, right in zip(arms, arms[1:], strict=False):
+    for left, right in itertools.pairwise(arms):
         if not _does_not_matter(place, left.clause) and not _does_not_matter(place, right.clause):
             yield from place.swap(left.clause, right.clause)
 
