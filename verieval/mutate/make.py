@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from verieval.errors import VerievalError
-from verieval.mutate import expressions, statements
+from verieval.mutate import expressions, names, statements
 from verieval.mutate.expressions import Mutator
 from verieval.mutate.mutant import Edit, Mutant, Mutants, make_mutant, sample
-from verieval.mutate.place import Around, Place, children, kind_of, reset_branch, resets_of, same
+from verieval.mutate.place import Around, Place, children, kind_of, nodes, reset_branch, resets_of, same
 
 # Raised whenever the same reference gives other mutants.
 MUTATE_VERSION = 1
@@ -64,7 +64,7 @@ def mutants(source: str, *, limit: int | None = None, seed: int = 0) -> Mutants:
         raise VerievalError(f"cannot make mutants: line {line} of the reference does not parse ({bad.code})")
     content = source.encode()
     found: dict[str, Mutant] = {}
-    for edit in _walk(content, tree.sourceManager, tree.root, Around()):
+    for edit in edits(content, tree):
         mutant = make_mutant(content, edit)
         if mutant.text != source:
             found.setdefault(mutant.text, mutant)
@@ -72,6 +72,15 @@ def mutants(source: str, *, limit: int | None = None, seed: int = 0) -> Mutants:
     valid = [mutant for mutant in found.values() if errors(mutant.text) <= accepted]
     valid.sort(key=lambda mutant: (mutant.line, mutant.id))
     return Mutants(len(valid), len(found) - len(valid), sample(valid, limit, seed, source))
+
+
+def edits(content: bytes, tree: Any) -> Iterator[Edit]:
+    """Every edit of a text, given its syntax tree."""
+    signals = names.signals_of(tree)
+    for node in nodes(tree.root):
+        if kind_of(node) == "ModuleDeclaration":
+            yield from names.module(Place(content, tree.sourceManager, node, Around()), signals)
+    yield from _walk(content, tree.sourceManager, tree.root, Around())
 
 
 def errors(source: str) -> Counter[str]:

@@ -17,7 +17,8 @@ KINDS = {
     "width": "a range is a bit narrower or wider, or signed is dropped",
     "blocking": "a blocking assignment becomes nonblocking, or the reverse",
     "branch": "an else, a branch, an arm of a case or an assignment is dropped",
-    "swap": "connected ports, arguments, operands, parts or arms of a case change places",
+    "name": "a signal becomes another of its width",
+    "swap": "connected ports, arguments, the module's own ports, operands, parts or arms of a case change places",
 }
 
 
