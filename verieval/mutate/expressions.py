@@ -57,7 +57,13 @@ def binary(place: Place) -> Iterator[Edit]:
         left, right = place.text(node.left), place.text(node.right)
         if left and right and left != right:
             what = f"operands of `{sign}` change places"
-            yield from place.replace("swap", what, (node.left, f"({right})"), (node.right, f"({left})"))
+            changes = ((node.left, _term(node.right, right)), (node.right, _term(node.left, left)))
+            yield from place.replace("swap", what, *changes)
+
+
+def _term(node: Any, text: str) -> str:
+    """A text that no operator beside it can take apart."""
+    return text if type(node).__name__.endswith(("NameSyntax", "LiteralExpressionSyntax")) else f"({text})"
 
 
 def assigning(place: Place) -> Iterator[Edit]:

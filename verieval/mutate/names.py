@@ -104,9 +104,9 @@ def _fed(use: Any) -> set[str]:
     node = use.parent
     while node is not None and kind_of(node) != "AssignmentExpression":
         node = node.parent
-    return (
-        set() if node is None else {name.identifier.valueText for name in nodes(node.left) if kind_of(name) in _NAMES}
-    )
+    if node is None:
+        return set()
+    return {name.identifier.valueText for name in nodes(node.left) if kind_of(name) in _NAMES}
 
 
 def _is_read(use: Any) -> bool:

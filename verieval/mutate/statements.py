@@ -19,10 +19,11 @@ def conditional(place: Place) -> Iterator[Edit]:
     """The condition of an ``if``, its branch, and its ``else``."""
     node = place.node
     yield from condition(place, condition_of(node))
-    if not _does_not_matter(place, node.statement):
+    if not _is_one(node.statement) and not _does_not_matter(place, node.statement):
         yield from place.replace("branch", "branch emptied", (node.statement, _NOTHING))
-    if node.elseClause is not None and not _does_not_matter(place, node.elseClause):
-        yield from place.replace("branch", "else dropped", (node.elseClause, ""))
+    other = node.elseClause
+    if other is not None and not _is_one(other.clause) and not _does_not_matter(place, other):
+        yield from place.replace("branch", "else dropped", (other, ""))
 
 
 def generate_if(place: Place) -> Iterator[Edit]:
@@ -92,6 +93,13 @@ def signing(place: Place) -> Iterator[Edit]:
     word = place.node.signing
     if word.rawText == "signed":
         yield from place.replace("width", "`signed` dropped", (word, ""))
+
+
+def _is_one(branch: Any) -> bool:
+    """A single assignment, which is dropped for itself, with or without ``begin`` and ``end``."""
+    while kind_of(branch) == "SequentialBlockStatement" and len(items(branch.items)) == 1:
+        (branch,) = items(branch.items)
+    return kind_of(branch) == "ExpressionStatement" and kind_of(branch.expr) in ASSIGNMENTS
 
 
 def _does_not_matter(place: Place, branch: Any) -> bool:
