@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from verieval.judge.agreement import Agreement, Opened
     from verieval.judge.limits import Limits
     from verieval.judge.mutants import MutantJudge
-    from verieval.judge.strength import MutantResult, Strength, TaskStrength
-    from verieval.task import Benchmark, Task
+    from verieval.judge.strength import MutantResult, Prover, Strength, TaskStrength
+    from verieval.task import Benchmark
 
 # A mutant that hangs is found out by this; no reference of a benchmark needs half of it.
 CPU_LIMIT = 10
@@ -76,12 +76,16 @@ def strength(name: str, show_survivors: bool, no_proof: bool, as_json: bool, **o
     benchmark = benchmarks.load(name, options["data"], tasks=options["tasks"])
     opened = _Open(benchmark, options["icarus"], limits, options)
     title = f"mutants of {benchmark.full_name}"
-    prover = _unproved
-    with _stoppable(), progress(len(benchmark.tasks), title, quiet=as_json) as advance, opened() as judge:
+    with (
+        _stoppable(),
+        progress(len(benchmark.tasks), title, quiet=as_json) as advance,
+        opened() as judge,
+        opened.prover(no_proof) as prove,
+    ):
         result = measure(
             benchmark,
             judge,
-            prover,
+            prove,
             limit=options["max_mutants"],
             seed=options["seed"],
             ahead=opened.jobs + 1,
@@ -146,7 +150,7 @@ class _Open:
         self._toolchain = find_toolchain(icarus)
         self._toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
         self._walls = open_sandbox(self._toolchain, limits, options["sandbox"])
-        self._recall = not options["fresh"]
+        self._recall, self._wanted = not options["fresh"], options["sandbox"]
         self.jobs = options["jobs"] or cores()
         self.name = f"icarus {self._toolchain.version}"
 
@@ -166,9 +170,21 @@ class _Open:
         with pool:
             yield MutantJudge(pool, recall=self._recall)
 
+    @contextmanager
+    def prover(self, without: bool) -> Iterator[Prover]:
+        """Shows which mutants are the same design; or says of all that nobody asked."""
+        if without:
+            yield lambda task, mutant: "not asked"
+            return
+        from verieval.judge.mutant_proofs import MutantProver
+        from verieval.judge.yosys import find_yosys
 
-def _unproved(task: Task, mutant: str) -> str:
-    return "not asked"
+        try:
+            yosys = find_yosys()
+        except VerievalError as error:
+            raise VerievalError(f"{error}; or leave proofs out with --no-proof") from error
+        with MutantProver(self._benchmark, yosys, self._toolchain, recall=self._recall, wanted=self._wanted) as prove:
+            yield prove
 
 
 def _limits(options: dict[str, Any]) -> Limits:
