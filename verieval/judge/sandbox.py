@@ -62,20 +62,36 @@ class Sandbox:
 NO_SANDBOX = Sandbox("none", reason="it was switched off")
 
 
-def find_sandbox(toolchain: Toolchain, work_mib: int, *, wanted: bool | None = None) -> Sandbox:
+@dataclass(frozen=True)
+class Extras:
+    """What further tools need inside.
+
+    Attributes:
+        paths: files and folders, visible read-only; the libraries of executables come along.
+        links: symbolic links to make, ``(link, target)``, for what a tool reads of itself where there is no ``/proc``.
+    """
+
+    paths: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+
+def find_sandbox(
+    toolchain: Toolchain, work_mib: int, *, wanted: bool | None = None, extras: Extras = Extras()
+) -> Sandbox:
     """The strongest sandbox that works here.
 
     Args:
         toolchain: what has to be visible inside.
         work_mib: size of the work folder.
         wanted: True refuses less than bubblewrap, False switches it off, None takes what there is.
+        extras: what else has to be.
 
     Raises:
         VerievalError: a sandbox is required and there is none.
     """
     if wanted is False:
         return NO_SANDBOX
-    found = _bubblewrap(toolchain, work_mib)
+    found = _bubblewrap(toolchain, work_mib, extras)
     if wanted and not found.holds:
         raise VerievalError(
             f"no sandbox: {found.reason}; install bubblewrap (apt-get install bubblewrap) where user namespaces are "
@@ -84,13 +100,13 @@ def find_sandbox(toolchain: Toolchain, work_mib: int, *, wanted: bool | None = N
     return found
 
 
-def _bubblewrap(toolchain: Toolchain, work_mib: int) -> Sandbox:
+def _bubblewrap(toolchain: Toolchain, work_mib: int, extras: Extras) -> Sandbox:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return Sandbox("none", reason="bubblewrap (bwrap) is not installed")
     if toolchain.library is None:
         return Sandbox("none", reason=f"the folder of the compiler proper of {toolchain.iverilog[0]} was not found")
-    prefix = (bwrap, *_options(toolchain, work_mib))
+    prefix = (bwrap, *_options(toolchain, work_mib, extras))
     tools = (PYTHON, toolchain.iverilog[0], toolchain.vvp[0])
     tried = _try((*prefix, "/bin/sh", "-c", _CHECK, *tools))
     if tried is not None:
@@ -98,11 +114,13 @@ def _bubblewrap(toolchain: Toolchain, work_mib: int) -> Sandbox:
     return Sandbox("bubblewrap", version=_version(bwrap), prefix=prefix)
 
 
-def _options(toolchain: Toolchain, work_mib: int) -> list[str]:
+def _options(toolchain: Toolchain, work_mib: int, extras: Extras) -> list[str]:
     options = ["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
     options += ["--die-with-parent", "--clearenv", "--dev-bind", "/dev/null", "/dev/null"]
-    for path in _visible(toolchain):
+    for path in dict.fromkeys((*_visible(toolchain), *_visible_extras(extras))):
         options += ["--ro-bind", path, path]
+    for link, target in extras.links:
+        options += ["--symlink", target, link]
     for path in _hidden():
         options += ["--tmpfs", path]
     return [*options, "--size", str(work_mib * MIB), "--tmpfs", WORK, "--chdir", WORK, "--remount-ro", "/"]
@@ -117,6 +135,12 @@ def _visible(toolchain: Toolchain) -> tuple[str, ...]:
     parts = [path for path in toolchain.library.iterdir() if path.is_file() and path.suffix in ("", ".vpi", ".tgt")]
     seen = dict.fromkeys([*map(str, binaries), *map(str, folders), str(launcher_path()), *_libraries(binaries + parts)])
     return tuple(path for path in seen if Path(path).exists())
+
+
+@cache
+def _visible_extras(extras: Extras) -> tuple[str, ...]:
+    libraries = _libraries(path for path in map(Path, extras.paths) if path.is_file()) if extras.paths else []
+    return tuple(path for path in (*extras.paths, *libraries) if Path(path).exists())
 
 
 def launcher_path() -> Path:
