@@ -203,6 +203,17 @@ def references(data_dir: Path) -> list[tuple[str, str]]:
     return found
 
 
+def test_every_task_of_the_suite_has_mutants() -> None:
+    """Of several kinds, and nearly all that are made are Verilog."""
+    for task in benchmarks.load("verieval").tasks:
+        assert task.reference
+        found = mutants(task.reference)
+        assert found.made >= 20, task.id
+        assert len({mutant.kind for mutant in found.chosen}) >= 5, task.id
+        assert found.invalid <= found.made * 0.05, task.id
+
+
+@pytest.mark.slow
 def test_every_reference_has_mutants(data_dir: Path) -> None:
     """A module without logic (a wire) may have none."""
     counts = {name: mutants(text).made for name, text in references(data_dir)}

@@ -96,6 +96,9 @@ def strength(name: str, show_survivors: bool, no_proof: bool, as_json: bool, **o
         return
     _print_strength(result)
     _print_survivors(result, lines=show_survivors)
+    harness = result.count("harness")
+    if harness:
+        note(f"{harness} mutants met a fault of the harness and are not counted; run the same command again")
 
 
 @click.command()
@@ -282,9 +285,6 @@ def _print_survivors(result: Strength, *, lines: bool) -> None:
         click.echo(f"  {task} {one.id}: {one.what}{proof}")
         if lines:
             _print_lines(one)
-    harness = result.count("harness")
-    if harness:
-        note(f"{harness} mutants met a fault of the harness and are not counted; run the same command again")
 
 
 def _print_lines(one: MutantResult) -> None:
