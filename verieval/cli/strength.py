@@ -17,7 +17,6 @@ from verieval.cli.common import (
     jobs_option,
     json_option,
     note,
-    open_sandbox,
     sandbox_option,
     tasks_option,
     with_options,
@@ -25,6 +24,7 @@ from verieval.cli.common import (
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
+    from verieval.judge import JudgePool
     from verieval.judge.agreement import Agreement, Opened
     from verieval.judge.limits import Limits
     from verieval.judge.mutants import MutantJudge
@@ -152,7 +152,6 @@ class _Open:
         self._benchmark, self._limits = benchmark, limits
         self._toolchain = find_toolchain(icarus)
         self._toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
-        self._walls = open_sandbox(self._toolchain, limits, options["sandbox"])
         self._recall, self._wanted = not options["fresh"], options["sandbox"]
         self.jobs = options["jobs"] or cores()
         self.name = f"icarus {self._toolchain.version}"
@@ -161,6 +160,7 @@ class _Open:
     def __call__(self) -> Iterator[MutantJudge]:
         from verieval.judge import JudgePool
         from verieval.judge.mutants import MutantJudge
+        from verieval.judge.sandbox import NO_SANDBOX
 
         pool = JudgePool(
             self._benchmark,
@@ -168,9 +168,10 @@ class _Open:
             self._limits,
             jobs=self.jobs,
             extraction="verbatim",
-            sandbox=self._walls,
+            sandbox=NO_SANDBOX if self._wanted is False else None,
         )
         with pool:
+            _check_walls(pool, self._wanted)
             yield MutantJudge(pool, recall=self._recall)
 
     @contextmanager
@@ -188,6 +189,16 @@ class _Open:
             raise VerievalError(f"{error}; or leave proofs out with --no-proof") from error
         with MutantProver(self._benchmark, yosys, self._toolchain, recall=self._recall, wanted=self._wanted) as prove:
             yield prove
+
+
+def _check_walls(pool: JudgePool, wanted: bool | None) -> None:
+    """Mutants are no model's, so that they are judged without a sandbox too, but whoever wants one is told."""
+    if not pool.sandbox.holds:
+        if wanted:
+            raise VerievalError(
+                f"no sandbox: {pool.sandbox.reason}; install bubblewrap, or leave --require-sandbox out"
+            )
+        note(f"no sandbox, since {pool.sandbox.reason}: mutants run under resource limits alone")
 
 
 def _limits(options: dict[str, Any]) -> Limits:

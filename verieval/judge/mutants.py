@@ -16,7 +16,7 @@ from typing import Any, Literal
 from verieval.completion import Completion
 from verieval.judge.cache import TaskCache
 from verieval.judge.pool import JudgePool
-from verieval.task import Task
+from verieval.task import Task, hash_json
 from verieval.verdict import Verdict
 
 State = Literal["killed", "passed", "invalid", "refused", "harness"]
@@ -82,8 +82,9 @@ class MutantJudge:
 
     def __init__(self, pool: JudgePool, *, folder: Path | None = None, recall: bool = True) -> None:
         self.pool = pool
+        tools = hash_json(pool.describe()["toolchain"])[:12]  # with all that judges, beside Icarus
         self._cache: TaskCache[Answers] = TaskCache(
-            "mutants", answers_row, pool.benchmark, pool.toolchain, pool.limits, folder=folder, recall=recall
+            f"mutants-{tools}", answers_row, pool.benchmark, pool.toolchain, pool.limits, folder=folder, recall=recall
         )
 
     def ask(self, task: Task, texts: Iterable[str]) -> Asked:

@@ -208,7 +208,7 @@ def measure(
     for plan in plans(benchmark, judge, limit=limit, seed=seed, ahead=ahead, with_stubs=True):
         done.append(plan if isinstance(plan, TaskStrength) else _finish(plan, judge, prove))
         progress()
-    toolchain = judge.pool.toolchain.describe()
+    toolchain = judge.pool.describe()["toolchain"]
     return Strength(benchmark.full_name, benchmark.sha256, toolchain, limit, seed, tuple(done))
 
 
