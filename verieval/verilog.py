@@ -34,6 +34,16 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+# The same with operators of several characters as one token each (IEEE 1800-2017, 5.5), for `words`.
+_OPERATORS = (
+    r"<<<=|>>>=|===|!==|==\?|!=\?|<<<|>>>|<<=|>>=|&&&|\|->|\|=>|->>|->|&&|\|\||==|!=|<=|>=|<<|>>|\*\*|~&|~\||~\^|\^~"
+    r"|\+:|-:|::|\+\+|--|[-+*/%&|^]=|\#\#|'\{|\.\*"
+)
+_WORD = re.compile(_TOKEN.pattern.replace("(?P<symbol>", f"(?P<operator> {_OPERATORS} )\n    | (?P<symbol>"), re.VERBOSE)
+_WORD_KINDS = {"space": "gap", "comment": "gap", "open": "gap", "string": "str", "system": "sys"} | {
+    "operator": "op",
+    "symbol": "op",
+}
 # The same rules for the few tokens that can hide something, so that the rest of a text is passed over quickly.
 _HIDING = re.compile(
     r"""//[^\n\r]*+ | /\*(?s:.*?)(?:\*/|\Z) | "(?:[^"\\\n\r]|\\(?:\r\n|(?s:.)))*+"?
@@ -98,6 +108,27 @@ class ModuleSpan:
     start: int
     end: int
     complete: bool
+
+
+def words(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield kind, text and start of every token, operators whole.
+
+    Kinds are ``ident`` (keywords too), ``escaped``, ``number``, ``base``, ``str``, ``sys``, ``macro``, ``op`` and ``gap``
+    (white space, comments, and strings that do not end on their line). A ``/*`` that nothing closes hides nothing:
+    the text may be prose.
+    """
+    rest, base = text, 0
+    while True:
+        for match in _WORD.finditer(rest):
+            kind = match.lastgroup or ""
+            if kind == "cut":
+                break
+            yield _WORD_KINDS.get(kind, kind), match[0], base + match.start()
+        else:
+            return
+        # No comment ends after here, so none is looked for again: every one would search to the end of the text.
+        yield "gap", "/*", base + match.start()
+        base, rest = base + match.start() + 2, rest[match.start() + 2 :].replace("/*", "  ")
 
 
 def mask(text: str) -> str:
