@@ -31,6 +31,8 @@ _WORDS = frozenset(
     if else for while case casex casez endcase default disable and nand nor xor xnor not buf bufif0 bufif1 notif0
     notif1""".split()
 )
+_CASES = frozenset({"case", "casex", "casez"})
+_RANKS = {"input": 1, "output": 1, "inout": 1, "wire": 2, "reg": 2, "tri": 2, "signed": 3}
 _ALWAYS = frozenset({"always", "always_ff", "always_latch"})
 _OPERATORS = frozenset(
     "+ - ** * / % ~ | ~| & ~& ^ ~^ || && ! <<< >>> << >> < > <= >= == != === !== ? = @ , : ; . +: -: ( ) [ ] { } #".split()
@@ -51,10 +53,10 @@ def tree(tokens: Sequence[Tok]) -> str | None:
     Args:
         tokens: from :func:`verieval.canonical_tokens.tokenise`, without opaque macros.
     """
-    if len(tokens) > MAX_TOKENS or not _faithful(tokens):
+    if len(tokens) > MAX_TOKENS:
         return None
     spelled = spell_ports(tokens)
-    if len(spelled) > MAX_TOKENS:
+    if len(spelled) > MAX_TOKENS or not _faithful(spelled):
         return None
     text, names, strings = _write(spelled)
     ast = _parse(text)
@@ -72,6 +74,8 @@ def tree(tokens: Sequence[Tok]) -> str | None:
 def _faithful(tokens: Sequence[Tok]) -> bool:
     """Nothing in the tokens is of a kind that pyverilog drops or takes for something else."""
     before = Tok("op", ";")
+    headed = _ends_of_case_heads(tokens)
+    rank = 0  # within a run of words such as `output reg signed`
     for index, token in enumerate(tokens):
         kind, text = token
         after = tokens[index + 1].text if index + 1 < len(tokens) else ""
@@ -86,14 +90,26 @@ def _faithful(tokens: Sequence[Tok]) -> bool:
             return False  # `@*;` reads as `;`
         if text == "#" and kind == "op" and (before.kind != "name" or after != "("):
             return False  # a delay, which an if would lose
-        if text == "+" and kind == "op" and _unary(before):
+        if text == "+" and kind == "op" and (_unary(before) or index - 1 in headed):
             return False
+        if kind == "word" and text in _RANKS:
+            if _RANKS[text] <= rank:
+                return False  # twice, or in an order that is none: it reads a set
+            rank = _RANKS[text]
+        else:
+            rank = 0
         if text == "integer" and before.text in ("parameter", "localparam", "function"):
             return False
         if text == "integer" and after == "signed":
             return False
         before = token
     return True
+
+
+def _ends_of_case_heads(tokens: Sequence[Tok]) -> frozenset[int]:
+    """Indices of the brackets that close ``case (…)``."""
+    pairs = closers(tokens)
+    return frozenset(pairs[at + 1] for at, token in enumerate(tokens) if token.text in _CASES and at + 1 in pairs)
 
 
 def _plain(text: str) -> bool:
@@ -253,13 +269,16 @@ class _Ports:
     """What is declared of the ports of one module, in whichever style."""
 
     def __init__(self, names: Sequence[str]) -> None:
+        self.closed = False  # nothing may be declared of them any more
         self.of: dict[str, dict[str, Any]] = {name: {} for name in names}
 
     def add(self, declared: Any) -> bool:
         """Take a declaration, if it is one of a port."""
         kind = type(declared).__name__
-        if kind not in _DECLARED or declared.name not in self.of or kind in self.of[declared.name]:
+        if kind not in _DECLARED or declared.name not in self.of:
             return False
+        if self.closed or kind in self.of[declared.name]:
+            raise _Refused
         self.of[declared.name][kind] = declared
         return True
 
@@ -278,11 +297,14 @@ def _module(node: Any) -> dict[str, Any]:
     if len(set(names)) < len(names):
         raise _Refused
     known = _Ports(names)
+    if len({type(port) for port in ports}) > 1:
+        raise _Refused
     for port in ports:
         if type(port).__name__ == "Ioport":
             for part in (port.first, port.second):
-                if part is not None and not known.add(part):
-                    raise _Refused
+                if part is not None:
+                    known.add(part)
+    known.closed = any(known.of.values())
     items: list[Any] = []
     for item in node.items:
         parts = item.list if type(item).__name__ == "Decl" else (item,)

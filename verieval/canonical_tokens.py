@@ -328,8 +328,8 @@ def _port_list(tokens: Sequence[Tok]) -> Iterator[Tok]:
             if part and part[0].text in _DIRECTION:
                 prefix = part[: names[-1]] if names else part
                 yield from part
-            else:
-                yield from [*prefix, *part]
+            else:  # with a type of its own it takes only the direction (IEEE 1800-2017 23.2.2.3)
+                yield from [*(prefix if part[:1] and part[0].kind == "name" else prefix[:1]), *part]
             if place < len(tokens):
                 yield token
             part = []
