@@ -2,8 +2,8 @@
 
 The form of a design is a hash of its syntax tree (:mod:`verieval.canonical_ast`, through pyverilog) where there is one
 that can be relied on, and of its tokens where there is none. Names are numbered in order of their first occurrence,
-one name one number in the whole text; only keywords, system tasks, macros that cannot be expanded, and the names and ports of
-modules that the text does not define stay as they are.
+one name one number in the whole text; only keywords, system tasks, macros that cannot be expanded, and the names and
+ports of modules that the text does not define stay as they are.
 
 Equal forms mean the same design under a renaming: that makes them right for counting distinct designs and for finding a
 reference in training data. It makes them wrong for verdicts, because a bench binds ports and the policy judges by name:

@@ -8,7 +8,8 @@ has no tree. ``tests/test_canonical.py`` holds that to every token of every refe
 pyverilog reads text made here from tokens: no directive, comment, string or escaped name of the design reaches its
 lexer, so its preprocessor (which calls iverilog through temporary files) is not used and its expressions cannot be made
 to backtrack. An LALR parser takes linear time, its tuples quadratic time in the items of one module; with
-:data:`MAX_TOKENS` that is seconds at most, so it needs no process of its own. One parser serves all threads of a process.
+:data:`MAX_TOKENS` that is seconds at most, so it needs no process of its own. One parser serves all threads of a
+process.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ MAX_TOKENS = 20_000
 MAX_DEPTH = 500  # of the tree, which must be walked
 
 # What pyverilog knows and keeps; gate primitives are instances to it.
-_WORDS = frozenset(
-    """module endmodule begin end generate endgenerate genvar function endfunction task endtask input inout output tri reg
+_KNOWN = """
+    module endmodule begin end generate endgenerate genvar function endfunction task endtask input inout output tri reg
     wire integer signed parameter localparam assign always always_ff always_comb always_latch or posedge negedge initial
-    if else for while case casex casez endcase default disable and nand nor xor xnor not buf bufif0 bufif1 notif0
-    notif1""".split()
-)
+    if else for while case casex casez endcase default disable and nand nor xor xnor not buf bufif0 bufif1 notif0 notif1
+    """
+_WORDS = frozenset(_KNOWN.split())
 _CASES = frozenset({"case", "casex", "casez"})
 _RANKS = {"input": 1, "output": 1, "inout": 1, "wire": 2, "reg": 2, "tri": 2, "signed": 3}
 _ALWAYS = frozenset({"always", "always_ff", "always_latch"})
-_OPERATORS = frozenset(
-    "+ - ** * / % ~ | ~| & ~& ^ ~^ || && ! <<< >>> << >> < > <= >= == != === !== ? = @ , : ; . +: -: ( ) [ ] { } #".split()
-)
+_SYMBOLS = """
+    + - ** * / % ~ | ~| & ~& ^ ~^ || && ! <<< >>> << >> < > <= >= == != === !== ? = @ , : ; . +: -: ( ) [ ] { } #
+    """
+_OPERATORS = frozenset(_SYMBOLS.split())
 _BEFORE_UNARY = _OPERATORS - {")", "]", "}"}
 _LITERAL = frozenset({"value", "type", "default_nettype", "syscall", "signed"})
 _IGNORED = frozenset({"lineno", "end_lineno", "default_nettype"})
@@ -81,9 +83,8 @@ def _faithful(tokens: Sequence[Tok]) -> bool:
         after = tokens[index + 1].text if index + 1 < len(tokens) else ""
         if kind == "macro" or (kind == "word" and text not in _WORDS) or (kind == "op" and text not in _OPERATORS):
             return False
-        if kind == "num" and not (text[0].isdigit() and text[-1].isalnum() and text.count(".") == 0 and _plain(text)):
-            if text[0] != "'":
-                return False
+        if kind == "num" and not (text.isdigit() or "'" in text):
+            return False  # a real, or a time with its unit
         if text in _ALWAYS and kind == "word" and after != "@":
             return False  # without an event it reads as @*
         if text == "@" and kind == "op" and before.text not in _ALWAYS:
@@ -110,11 +111,6 @@ def _ends_of_case_heads(tokens: Sequence[Tok]) -> frozenset[int]:
     """Indices of the brackets that close ``case (…)``."""
     pairs = closers(tokens)
     return frozenset(pairs[at + 1] for at, token in enumerate(tokens) if token.text in _CASES and at + 1 in pairs)
-
-
-def _plain(text: str) -> bool:
-    """A number that pyverilog's lexer takes whole: no time unit, no exponent."""
-    return text.isdigit() or "'" in text
 
 
 def _unary(before: Tok) -> bool:
@@ -168,7 +164,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def _parse(text: str) -> Any:
-    """pyverilog's tree of a text; None where it does not parse."""
+    """Parse a text that :func:`_write` made; None where it does not parse."""
     global _parser  # noqa: PLW0603
     from pyverilog.vparser.parser import ParseError
 

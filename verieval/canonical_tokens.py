@@ -22,14 +22,16 @@ _MAX_WIDTH = 1024  # bits up to which a sized number is written out
 _MAX_BODY = 10_000  # tokens of one macro
 
 # Directives that say nothing of the logic of one design; their line goes.
-_DROPPED = frozenset(
-    "`timescale `default_nettype `resetall `celldefine `endcelldefine `line `pragma `unconnected_drive "
-    "`nounconnected_drive `begin_keywords `end_keywords `undefineall".split()
-)
+_SILENT = """
+    `timescale `default_nettype `resetall `celldefine `endcelldefine `line `pragma `unconnected_drive
+    `nounconnected_drive `begin_keywords `end_keywords `undefineall
+    """
+_DROPPED = frozenset(_SILENT.split())
 _CONDITION = frozenset({"`ifdef", "`ifndef", "`elsif", "`else", "`endif"})
 _NETS = frozenset({"input", "inout", "wire", "tri", "supply0", "supply1", "wand", "wor", "uwire"})
 _BITS = {"b": 1, "o": 3, "h": 4}
 _SIZED = re.compile(r"([0-9_]*)'([sS]?)([bBoOdDhH])([0-9a-fA-FxXzZ?_]+)")
+_HAS_BASE = re.compile(r"'[sS]?[bBoOdDhH]")
 _DIGITS = {"b": frozenset("01xz"), "o": frozenset("01234567xz"), "h": frozenset("0123456789abcdefxz")}
 _DIRECTION = frozenset({"input", "output", "inout", "ref"})
 
@@ -80,6 +82,8 @@ def tokenise(text: str) -> Tokens:
     opaque = False
     if any(token.kind == "macro" for token in raw):
         reader = _Preprocessor(raw)
+        if reader.unbalanced:  # in prose, or cut off: nothing may be hidden then
+            reader = _Preprocessor(raw, conditions=False)
         raw, opaque = reader.out, reader.opaque
     return Tokens(tuple(_spell(raw)), opaque, cut)
 
@@ -97,15 +101,17 @@ def _read(text: str) -> Iterator[_Raw]:
 class _Preprocessor:
     """Obeys the directives in a list of tokens."""
 
-    def __init__(self, raw: Sequence[_Raw]) -> None:
+    def __init__(self, raw: Sequence[_Raw], *, conditions: bool = True) -> None:
         self.out: list[_Raw] = []
-        self.opaque = False
+        self.opaque = not conditions
+        self._conditions = conditions
         self._bodies: dict[str, list[_Raw] | None] = {}  # None: one that cannot be expanded here
         self._steps = 0  # tokens of macro bodies that were looked at: empty ones make no output, and many of them time
         self._states: list[tuple[bool, bool]] = []  # of each open condition: this branch holds, one has held
         at = 0
         while at < len(raw):
             at = self._step(raw, at)
+        self.unbalanced = bool(self._states)
 
     def _step(self, raw: Sequence[_Raw], at: int) -> int:
         token = raw[at]
@@ -131,6 +137,8 @@ class _Preprocessor:
         word = raw[at].text
         named = word in ("`ifdef", "`ifndef", "`elsif") and at + 1 < len(raw)
         defined = named and raw[at + 1].text in self._bodies
+        if not self._conditions:
+            return at + 2 if named else at + 1
         if word in ("`ifdef", "`ifndef"):
             holds = defined == (word == "`ifdef")
             self._states.append((holds, holds))
@@ -208,22 +216,21 @@ def _spell(raw: Sequence[_Raw]) -> Iterator[Tok]:
 def _number_at(raw: Sequence[_Raw], at: int) -> tuple[Tok, int]:
     """The number that starts at ``at``, with a size before it and digits after it; and where it ends."""
     text, end = raw[at].text, at + 1
-    if text.replace("_", "").isdigit() and end < len(raw) and raw[end].text[:1] == "'" and len(raw[end].text) > 1:
-        if raw[end].kind == "base" or not raw[end].text[1] in "01xXzZ":
-            text, end = text + raw[end].text, end + 1
-    if text[-1:].isalpha() and "'" in text and raw[end - 1].kind == "base" and end < len(raw):
-        if raw[end].kind in ("number", "ident") and "'" not in raw[end].text:
-            text, end = text + raw[end].text, end + 1
+    if text.replace("_", "").isdigit() and end < len(raw) and _HAS_BASE.match(raw[end].text):
+        text, end = text + raw[end].text, end + 1
+    after = raw[end] if end < len(raw) else None
+    if raw[end - 1].kind == "base" and after and after.kind in ("number", "ident") and "'" not in after.text:
+        text, end = text + after.text, end + 1
     return Tok("num", number(text)), end
 
 
 def number(text: str) -> str:
     """One spelling of a number.
 
-    A sized number is its bits (``8'h0F`` and ``8'd15`` are ``8'b00001111``, ``4'sd3`` is ``4'sb0011``), extended and cut
-    to its size as IEEE 1800-2017 5.7.1 says. Without a size the value stays decimal: ``15`` and ``'sd15`` are ``15``,
-    ``'hF`` is ``'d15``, since one is signed and the other is not. Above 1,024 bits, or where it is no proper number, only
-    case and underscores are made one.
+    A sized number is its bits (``8'h0F`` and ``8'd15`` are ``8'b00001111``, ``4'sd3`` is ``4'sb0011``), extended and
+    cut to its size as IEEE 1800-2017 5.7.1 says. Without a size the value stays decimal: ``15`` and ``'sd15`` are
+    ``15``, ``'hF`` is ``'d15``, since one is signed and the other is not. Above 1,024 bits, or where it is no proper
+    number, only case and underscores are made one.
     """
     found = _SIZED.fullmatch(text.replace(" ", "").replace("\t", ""))
     if found is None:
@@ -294,9 +301,10 @@ def external(tokens: Sequence[Tok]) -> frozenset[str]:
 def named_ports(tokens: Sequence[Tok]) -> Iterator[int]:
     """Indices of the names in ``.name(``."""
     for index, token in enumerate(tokens[:-1]):
-        if token.kind == "name" and index > 1 and tokens[index - 1].text == "." and tokens[index + 1].text == "(":
-            if tokens[index - 2].text in ("(", ","):
-                yield index
+        if token.kind != "name" or index < 2 or tokens[index + 1].text != "(":
+            continue
+        if tokens[index - 1].text == "." and tokens[index - 2].text in ("(", ","):
+            yield index
 
 
 def spell_ports(tokens: Sequence[Tok]) -> list[Tok]:

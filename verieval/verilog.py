@@ -39,7 +39,9 @@ _OPERATORS = (
     r"<<<=|>>>=|===|!==|==\?|!=\?|<<<|>>>|<<=|>>=|&&&|\|->|\|=>|->>|->|&&|\|\||==|!=|<=|>=|<<|>>|\*\*|~&|~\||~\^|\^~"
     r"|\+:|-:|::|\+\+|--|[-+*/%&|^]=|\#\#|'\{|\.\*"
 )
-_WORD = re.compile(_TOKEN.pattern.replace("(?P<symbol>", f"(?P<operator> {_OPERATORS} )\n    | (?P<symbol>"), re.VERBOSE)
+_WORD = re.compile(
+    _TOKEN.pattern.replace("(?P<symbol>", f"(?P<operator> {_OPERATORS} )\n    | (?P<symbol>"), re.VERBOSE
+)
 _WORD_KINDS = {"space": "gap", "comment": "gap", "open": "gap", "string": "str", "system": "sys"} | {
     "operator": "op",
     "symbol": "op",
