@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from verieval.keywords import KEYWORDS
@@ -27,6 +29,7 @@ _SILENT = """
     `nounconnected_drive `begin_keywords `end_keywords `undefineall
     """
 _DROPPED = frozenset(_SILENT.split())
+_DIRECTIVE = re.compile(r"(?<!`)`[A-Za-z_]")
 _CONDITION = frozenset({"`ifdef", "`ifndef", "`elsif", "`else", "`endif"})
 _NETS = frozenset({"input", "inout", "wire", "tri", "supply0", "supply1", "wand", "wor", "uwire"})
 _BITS = {"b": 1, "o": 3, "h": 4}
@@ -46,8 +49,12 @@ class Tok(NamedTuple):
 class _Raw(NamedTuple):
     kind: str
     text: str
+    start: int
     breaks: bool  # a line ends between it and the token before
     glued: bool  # nothing stands between them
+
+
+_Plain = tuple[str, str, int] | _Raw  # kind, text, start
 
 
 @dataclass(frozen=True)
@@ -72,30 +79,32 @@ def tokenise(text: str) -> Tokens:
     type); ``@(*)`` becomes ``@*``, ``^~`` becomes ``~^``; numbers as :func:`number` has them; an escaped identifier is
     its plain name.
     """
-    raw: list[_Raw] = []
-    cut = False
-    for token in _read(text):
-        if len(raw) >= MAX_TOKENS:
-            cut = True
-            break
-        raw.append(token)
-    opaque = False
-    if any(token.kind == "macro" for token in raw):
-        reader = _Preprocessor(raw)
+    raw: Sequence[_Plain] = [word for word in islice(words(text), 2 * MAX_TOKENS) if word[0] != "gap"]
+    cut = len(raw) > MAX_TOKENS or (len(text) > 2 * MAX_TOKENS and _is_cut(text))
+    raw, opaque = raw[:MAX_TOKENS], False
+    if _DIRECTIVE.search(text):
+        reader = _Preprocessor(_with_gaps(text))
         if reader.unbalanced:  # in prose, or cut off: nothing may be hidden then
-            reader = _Preprocessor(raw, conditions=False)
+            reader = _Preprocessor(_with_gaps(text), conditions=False)
         raw, opaque = reader.out, reader.opaque
     return Tokens(tuple(_spell(raw)), opaque, cut)
 
 
-def _read(text: str) -> Iterator[_Raw]:
+def _is_cut(text: str) -> bool:
+    return next(islice(words(text), 2 * MAX_TOKENS, None), None) is not None
+
+
+def _with_gaps(text: str) -> list[_Raw]:
+    """Tokens with what preprocessing wants to know of the gaps between them."""
+    found: list[_Raw] = []
     breaks, end = True, -1
-    for kind, token, start in words(text):
+    for kind, token, start in islice(words(text), 2 * MAX_TOKENS):
         if kind == "gap":
             breaks |= "\n" in token or "\r" in token
         else:
-            yield _Raw(kind, token, breaks, end == start)
+            found.append(_Raw(kind, token, start, breaks, end == start))
             breaks, end = False, start + len(token)
+    return found[:MAX_TOKENS]
 
 
 class _Preprocessor:
@@ -186,44 +195,44 @@ def _line_end(raw: Sequence[_Raw], at: int) -> int:
     return at
 
 
-def _spell(raw: Sequence[_Raw]) -> Iterator[Tok]:
+def _spell(raw: Sequence[_Plain]) -> Iterator[Tok]:
     """Tokens in one spelling."""
-    at, before = 0, ""
-    while at < len(raw):
-        kind, text = raw[at].kind, raw[at].text
+    at, before, count = 0, "", len(raw)
+    while at < count:
+        kind, text = raw[at][0], raw[at][1]
         at += 1
-        if kind == "ident":
+        if kind == "op":
+            if text == "@" and [token[1] for token in raw[at : at + 3]] == ["(", "*", ")"]:
+                yield Tok("op", "@")
+                at, text = at + 3, "*"
+            elif text == "^~":
+                text = "~^"
+        elif kind == "ident":
             if text == "logic":
                 if before in _NETS:
                     continue
                 text = "reg"
-            token = Tok("word" if text in KEYWORDS else "name", text)
-        elif kind == "number" or kind == "base":
-            token, at = _number_at(raw, at - 1)
+            kind = "word" if text in KEYWORDS else "name"
+        elif kind in ("number", "base"):
+            text, at = _number_at(raw, at - 1)
+            kind = "num"
         elif kind == "escaped":
-            token = Tok("name", text[1:])
-        elif kind == "op":
-            if text == "@" and [t.text for t in raw[at : at + 3]] == ["(", "*", ")"]:
-                yield Tok("op", "@")
-                at, text = at + 3, "*"
-            token = Tok("op", "~^" if text == "^~" else text)
-        else:
-            token = Tok(kind, text)
-        yield token
-        before = token.text
+            kind, text = "name", text[1:]
+        yield Tok(kind, text)
+        before = text
 
 
-def _number_at(raw: Sequence[_Raw], at: int) -> tuple[Tok, int]:
+def _number_at(raw: Sequence[_Plain], at: int) -> tuple[str, int]:
     """The number that starts at ``at``, with a size before it and digits after it; and where it ends."""
-    text, end = raw[at].text, at + 1
-    if text.replace("_", "").isdigit() and end < len(raw) and _HAS_BASE.match(raw[end].text):
-        text, end = text + raw[end].text, end + 1
-    after = raw[end] if end < len(raw) else None
-    if raw[end - 1].kind == "base" and after and after.kind in ("number", "ident") and "'" not in after.text:
-        text, end = text + after.text, end + 1
-    return Tok("num", number(text)), end
+    text, end = raw[at][1], at + 1
+    if end < len(raw) and text[-1:].isdigit() and _HAS_BASE.match(raw[end][1]) and text.replace("_", "").isdigit():
+        text, end = text + raw[end][1], end + 1
+    if raw[end - 1][0] == "base" and end < len(raw) and raw[end][0] in ("number", "ident") and "'" not in raw[end][1]:
+        text, end = text + raw[end][1], end + 1
+    return number(text), end
 
 
+@lru_cache(maxsize=4096)
 def number(text: str) -> str:
     """One spelling of a number.
 

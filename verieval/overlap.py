@@ -118,6 +118,7 @@ class OverlapIndex:
                     form = canonical_of(_tokens(unit))
                     entry = _Entry(benchmark.full_name, task.id, form.tokens, unit.text, form.key)
                     self._references.append(entry)
+        self._sizes = np.array([entry.size for entry in self._references], dtype=np.int64)
         self._exact: dict[str, list[int]] = {}
         for place, entry in enumerate(self._references):
             self._exact.setdefault(entry.exact, []).append(place)
@@ -149,7 +150,8 @@ class OverlapIndex:
             sizes = self._code_finder.sizes
             shares = counts / np.maximum(sizes, 1)
             exact: list[int] = []
-            if unit.name and (len(unit.tokens) <= PARSED_BELOW or bool((shares >= PARSED_FROM).any())):
+            alike = np.abs(self._sizes - len(unit.tokens)) <= 0.5 * self._sizes
+            if unit.name and (len(unit.tokens) <= PARSED_BELOW or bool((alike & (shares >= PARSED_FROM)).any())):
                 exact = self._exact.get(canonical_of(_tokens(unit)).key, [])
             for place in exact:
                 yield self._reference_hit(place, "reference exact", 1.0, unit)

@@ -101,14 +101,19 @@ class Finder:
         at = np.minimum(np.searchsorted(self._keys, hashes), max(len(self._keys) - 1, 0))
         hit = self._keys[at] == hashes if len(self._keys) else np.zeros(len(hashes), dtype=bool)
         keys, places = at[hit], places[hit]
-        counts = np.zeros(len(self.sizes), dtype=np.int64)
-        for key in np.unique(keys):
-            counts[self._owners[self._starts[key] : self._ends[key]]] += 1
-        return keys, places, counts
+        return keys, places, np.bincount(self._owners_of(np.unique(keys))[0], minlength=len(self.sizes))
+
+    def _owners_of(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every owner of every key, and for each the position of its key in ``keys``."""
+        lengths = self._ends[keys] - self._starts[keys]
+        which = np.repeat(np.arange(len(keys), dtype=np.int64), lengths)
+        offsets = np.arange(len(which), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return self._owners[self._starts[keys][which] + offsets], which
 
     def local(self, owner: int, keys: NDArray[np.int64], places: Places, width: int) -> tuple[int, int]:
         """Most runs of one set that start within ``width`` of the text, and where that stretch starts."""
-        mine = np.array([owner in self._owners[self._starts[key] : self._ends[key]] for key in keys], dtype=bool)
+        owners, which = self._owners_of(keys)
+        mine = which[owners == owner]
         best, where, first = 0, 0, 0
         inside: dict[int, int] = {}
         chosen, starts = keys[mine].tolist(), places[mine].tolist()

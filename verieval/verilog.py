@@ -115,9 +115,9 @@ class ModuleSpan:
 def words(text: str) -> Iterator[tuple[str, str, int]]:
     """Yield kind, text and start of every token, operators whole.
 
-    Kinds are ``ident`` (keywords too), ``escaped``, ``number``, ``base``, ``str``, ``sys``, ``macro``, ``op`` and ``gap``
-    (white space, comments, and strings that do not end on their line). A ``/*`` that nothing closes hides nothing:
-    the text may be prose.
+    Kinds are ``ident`` (keywords too), ``escaped``, ``number``, ``base``, ``str``, ``sys``, ``macro``, ``op`` and
+    ``gap`` (white space, comments, and strings that do not end on their line). A ``/*`` that nothing closes hides
+    nothing: the text may be prose.
     """
     rest, base = text, 0
     while True:
