@@ -40,8 +40,20 @@ class Bad:
     reason: str
 
 
-def read_training(path: Path) -> Iterator[tuple[Row | Bad, int]]:
-    """Yield the rows of a file, and how many of its bytes have been read; blank lines are passed over.
+def read_training(path: Path) -> Iterator[Row | Bad]:
+    """Yield the rows of a file; blank lines are passed over.
+
+    Raises:
+        VerievalError: see :func:`read_lines`.
+    """
+    for number, line, _ in read_lines(path):
+        yield parse_line(number, line)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes | None, int]]:
+    """Yield number and content of every line that is not blank, and how many bytes of the file have been read.
+
+    A line of more than :data:`MAX_LINE` bytes has None for its content.
 
     Raises:
         VerievalError: the file cannot be read, is cut off or damaged as gzip, or is one JSON array instead of lines.
@@ -52,7 +64,7 @@ def read_training(path: Path) -> Iterator[tuple[Row | Bad, int]]:
             file.seek(0)
             lines: Any = gzip.open(file) if packed else file  # noqa: SIM115  closed with the file
             for number, line in _lines(lines, path):
-                yield _row(number, line), file.tell()
+                yield number, line, file.tell()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise VerievalError(f"{path} is no whole gzip file ({error}); fetch it again") from None
     except OSError as error:
@@ -88,7 +100,8 @@ def _refuse_array(line: bytes, path: Path, *, long: bool = False) -> None:
         )
 
 
-def _row(number: int, line: bytes | None) -> Row | Bad:
+def parse_line(number: int, line: bytes | None) -> Row | Bad:
+    """The row of a line, or why it has none."""
     if line is None:
         return Bad(number, f"longer than {MAX_LINE >> 20} MiB")
     try:

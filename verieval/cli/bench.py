@@ -20,6 +20,7 @@ from verieval.cli.common import (
     sandbox_option,
     tasks_option,
 )
+from verieval.cli.overlap import command as overlap
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 @click.group(name="bench")
 def command() -> None:
     """List, show and check benchmarks."""
+
+
+command.add_command(overlap)
 
 
 @command.command("list")
