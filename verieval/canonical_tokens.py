@@ -79,8 +79,8 @@ def tokenise(text: str) -> Tokens:
     type); ``@(*)`` becomes ``@*``, ``^~`` becomes ``~^``; numbers as :func:`number` has them; an escaped identifier is
     its plain name.
     """
-    raw: Sequence[_Plain] = [word for word in islice(words(text), 2 * MAX_TOKENS) if word[0] != "gap"]
-    cut = len(raw) > MAX_TOKENS or (len(text) > 2 * MAX_TOKENS and _is_cut(text))
+    raw: Sequence[_Plain] = list(islice(words(text), MAX_TOKENS + 1))
+    cut = len(raw) > MAX_TOKENS
     raw, opaque = raw[:MAX_TOKENS], False
     if _DIRECTIVE.search(text):
         reader = _Preprocessor(_with_gaps(text))
@@ -90,21 +90,15 @@ def tokenise(text: str) -> Tokens:
     return Tokens(tuple(_spell(raw)), opaque, cut)
 
 
-def _is_cut(text: str) -> bool:
-    return next(islice(words(text), 2 * MAX_TOKENS, None), None) is not None
-
-
 def _with_gaps(text: str) -> list[_Raw]:
     """Tokens with what preprocessing wants to know of the gaps between them."""
     found: list[_Raw] = []
-    breaks, end = True, -1
-    for kind, token, start in islice(words(text), 2 * MAX_TOKENS):
-        if kind == "gap":
-            breaks |= "\n" in token or "\r" in token
-        else:
-            found.append(_Raw(kind, token, start, breaks, end == start))
-            breaks, end = False, start + len(token)
-    return found[:MAX_TOKENS]
+    end = 0
+    for kind, token, start in islice(words(text), MAX_TOKENS):
+        gap = text[end:start]
+        found.append(_Raw(kind, token, start, not found or "\n" in gap or "\r" in gap, not gap))
+        end = start + len(token)
+    return found
 
 
 class _Preprocessor:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from verieval.blocks import blocks
 from verieval.canonical import canonical_of
 from verieval.canonical_tokens import Tok, Tokens, tokenise
 from verieval.shingles import Finder, Vocabulary, split_words
@@ -30,14 +31,18 @@ Kind = Literal["reference exact", "reference near", "spec exact", "spec near"]
 KINDS: tuple[Kind, ...] = ("reference exact", "reference near", "spec exact", "spec near")
 
 CODE_THRESHOLD = 0.7
-SPEC_THRESHOLD = 0.5
+SPEC_THRESHOLD = 0.4
 MIN_RUNS = 10  # with fewer runs of its own, a reference or spec is only looked for exactly
 PARSED_BELOW = 60  # tokens up to which every module is parsed; above, only one that shares runs with a reference
 PARSED_FROM = 0.3  # share of its runs
 BOILERPLATE = 0.05  # a run of words in more than this share of a benchmark's specs (and in 3) says nothing
 _EXCERPT = 160
 _SPACE = re.compile(r"\s+")
-_CODE_START = re.compile(r"\b(?:macro)?module\b|\bendmodule\b|`define\b")
+# Where code starts: before it stands prose, whose quotes and comment marks must not hide anything.
+_GAP = r"(?:\s|//[^\n]{0,500}+|/\*(?s:.{0,500}?)\*/)"
+_CODE_START = re.compile(
+    rf"\b(?:macro)?module{_GAP}++\\?[A-Za-z_][\w$]*+{_GAP}*+(?:[(;#`]|import\b)|\bendmodule\b|`(?:define|ifn?def)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -217,14 +222,20 @@ def units_of(texts: Iterable[str]) -> Iterator[Unit]:
     """
     left: Unit | None = None  # a module that is not closed
     for text in texts:
-        start = _CODE_START.search(text)
-        if start is None:
+        if "module" not in text:
             continue
-        begin = 0 if start[0] == "endmodule" else start.start()
-        parts, left = _modules(tokenise(text[begin:]).items, text, left)
+        tokens = [token for block in blocks(text) for token in _code(block.text)]
+        parts, left = _modules(tokens, text, left)
         yield from _closures(parts)
     if left is not None:
         yield left
+
+
+def _code(text: str) -> tuple[Tok, ...]:
+    start = _CODE_START.search(text)
+    if start is None:
+        return ()
+    return tokenise(text if start[0] == "endmodule" else text[start.start() :]).items
 
 
 def _modules(tokens: Sequence[Tok], text: str, left: Unit | None) -> tuple[list[Unit], Unit | None]:

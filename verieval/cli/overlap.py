@@ -36,7 +36,7 @@ _EXAMPLES = 10  # line numbers that are kept of each fault
 @click.option(
     "--spec-threshold",
     type=click.FloatRange(0, 1, min_open=True),
-    help="Share of a spec's runs of 6 words that must (default: 0.5).",
+    help="Share of a spec's runs of 6 words that must (default: 0.4).",
 )
 @click.option("--jobs", type=click.IntRange(1, MAX_JOBS), default=1, show_default=True, help="Processes.")
 @json_option
@@ -152,9 +152,8 @@ def _line(number: int, hit: Hit) -> str:
 
 def _print_total(total: _Total) -> None:
     kinds = ", ".join(f"{kind} {count}" for kind, count in total.kinds().items() if count)
-    click.echo(
-        f"{total.flagged} of {total.rows} rows contain something of {len(total.tasks)} tasks: {kinds or 'nothing'}"
-    )
+    what = f"something of {len(total.tasks)} tasks: {kinds}" if kinds else "nothing of the benchmark"
+    click.echo(f"{total.flagged} of {total.rows} rows contain {what}")
     for group, words in (("bad", "lines that are no rows"), ("notes", "rows")):
         for reason, found in total.told(group).items():
             lines = ", ".join(map(str, found["first"])) + (", ..." if found["count"] > _EXAMPLES else "")
