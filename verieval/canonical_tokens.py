@@ -79,22 +79,21 @@ def tokenise(text: str) -> Tokens:
     type); ``@(*)`` becomes ``@*``, ``^~`` becomes ``~^``; numbers as :func:`number` has them; an escaped identifier is
     its plain name.
     """
-    raw: Sequence[_Plain] = list(islice(words(text), MAX_TOKENS + 1))
-    cut = len(raw) > MAX_TOKENS
-    raw, opaque = raw[:MAX_TOKENS], False
-    if _DIRECTIVE.search(text):
-        reader = _Preprocessor(_with_gaps(text))
-        if reader.unbalanced:  # in prose, or cut off: nothing may be hidden then
-            reader = _Preprocessor(_with_gaps(text), conditions=False)
-        raw, opaque = reader.out, reader.opaque
-    return Tokens(tuple(_spell(raw)), opaque, cut)
+    if _DIRECTIVE.search(text) is None:
+        raw: Sequence[_Plain] = list(islice(words(text), MAX_TOKENS + 1))
+        return Tokens(tuple(_spell(raw[:MAX_TOKENS])), False, len(raw) > MAX_TOKENS)
+    found = _with_gaps(text)
+    reader = _Preprocessor(found[:MAX_TOKENS])
+    if reader.unbalanced:  # in prose, or cut off: nothing may be hidden then
+        reader = _Preprocessor(found[:MAX_TOKENS], conditions=False)
+    return Tokens(tuple(_spell(reader.out)), reader.opaque, len(found) > MAX_TOKENS)
 
 
 def _with_gaps(text: str) -> list[_Raw]:
     """Tokens with what preprocessing wants to know of the gaps between them."""
     found: list[_Raw] = []
     end = 0
-    for kind, token, start in islice(words(text), MAX_TOKENS):
+    for kind, token, start in islice(words(text), MAX_TOKENS + 1):
         gap = text[end:start]
         found.append(_Raw(kind, token, start, not found or "\n" in gap or "\r" in gap, not gap))
         end = start + len(token)

@@ -20,7 +20,7 @@ import numpy as np
 
 from verieval.blocks import blocks
 from verieval.canonical import canonical_of
-from verieval.canonical_tokens import Tok, Tokens, tokenise
+from verieval.canonical_tokens import MAX_TOKENS, Tok, Tokens, tokenise
 from verieval.shingles import Finder, Vocabulary, split_words
 from verieval.training import strings
 
@@ -278,13 +278,15 @@ def _closures(parts: Sequence[Unit]) -> Iterator[Unit]:
         {last[token.text] for token in part.tokens if token.kind == "name" and token.text in last} - {place}
         for place, part in enumerate(parts)
     ]
+    budget = 2 * MAX_TOKENS  # without one, a chain of modules would take the square of its length
     for place, part in enumerate(parts):
-        needed, frontier = {place}, [place]
+        needed, frontier = {place}, [place] if budget > 0 else []
         while frontier:
             new = uses[frontier.pop()] - needed
             needed |= new
             frontier += new
         tokens = tuple(token for at in sorted(needed) for token in parts[at].tokens)
+        budget -= len(tokens) + len(needed)
         yield Unit(part.name, tokens, part.text)
 
 

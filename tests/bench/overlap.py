@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from contaminate import CHANGED, DISGUISES
-
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.contaminate import CHANGED, DISGUISES
 from verieval import benchmarks
 from verieval.errors import VerievalError
 from verieval.extract import extract
