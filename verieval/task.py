@@ -65,8 +65,38 @@ class Testbench:
     separate_stderr: bool = False
 
 
-# How a candidate is judged. A Verilog bench today; other oracles (cocotb) join this union.
-Oracle = Testbench
+@dataclass(frozen=True)
+class CocotbBench:
+    """A cocotb test of the target module, whose expected values come from a model in Python.
+
+    Attributes:
+        sources: the test module, first, and the modules that it imports.
+        parameters: the target's parameters at their default values.
+        configurations: further values of parameters that the tests are run with, each on an instance of its own.
+        compile_flags: for Icarus.
+        data_files: files that must lie in the work folder.
+    """
+
+    sources: tuple[SourceFile, ...]
+    parameters: tuple[tuple[str, int], ...] = ()
+    configurations: tuple[tuple[tuple[str, int], ...], ...] = ()
+    compile_flags: tuple[str, ...] = ("-g2012",)
+    data_files: tuple[DataFile, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """Name of the test module."""
+        return self.sources[0].name.removesuffix(".py")
+
+    @property
+    def instances(self) -> tuple[dict[str, int], ...]:
+        """Values of all parameters for each instance of the target: the defaults, then the configurations."""
+        defaults = dict(self.parameters)
+        return (defaults, *(defaults | dict(values) for values in self.configurations))
+
+
+# How a candidate is judged.
+Oracle = Testbench | CocotbBench
 
 
 @dataclass(frozen=True)
@@ -145,6 +175,16 @@ class Benchmark:
     def full_name(self) -> str:
         """``NAME`` or ``NAME:VARIANT``, as the command line takes it."""
         return f"{self.name}:{self.variant}" if self.variant else self.name
+
+    @cached_property
+    def uses_cocotb(self) -> bool:
+        """Some task has a bench in Python."""
+        return any(isinstance(task.oracle, CocotbBench) for task in self.tasks)
+
+    @property
+    def only_cocotb(self) -> bool:
+        """Every task has a bench in Python."""
+        return all(isinstance(task.oracle, CocotbBench) for task in self.tasks)
 
     @cached_property
     def sha256(self) -> str:

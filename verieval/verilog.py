@@ -144,6 +144,11 @@ def mask(text: str) -> str:
     return _HIDING.sub(lambda match: match[0] if match["plain"] else _VISIBLE.sub(" ", match[0]), text)
 
 
+def blank_comments(text: str) -> str:
+    """Return the text with comments blanked; same length, line ends kept."""
+    return _HIDING.sub(lambda match: _VISIBLE.sub(" ", match[0]) if match[0][0] == "/" else match[0], text)
+
+
 def modules(text: str) -> list[ModuleSpan]:
     """Return every module definition outside comments, strings and macro bodies, in order of its start.
 
@@ -187,13 +192,13 @@ def modules_in(masked: str) -> list[ModuleSpan]:
 
 def instantiated(text: str) -> set[str]:
     """Return the names that the text uses as ``NAME [#(...)] instance [range] (``: modules, interfaces, primitives."""
-    tokens = _code(text)
+    tokens = code_tokens(text)
     return {_bare(tokens[index].text) for index in _instance_heads(tokens)}
 
 
 def mentioned(text: str) -> set[str]:
     """Return all names in the text; macros with their backtick, and before ``::`` also the name with it (``p::``)."""
-    tokens = _code(text)
+    tokens = code_tokens(text)
     found = {_bare(token.text) for token in tokens if token.kind == "macro" or _is_name(token)}
     for index, token in enumerate(tokens):
         if token.text == ":" and _at(tokens, index + 1, ":") and index:
@@ -212,7 +217,7 @@ def declared(text: str, *, in_modules: bool = False) -> set[str]:
         in_modules: also those inside modules. Without it the text must be one that can stand before another one:
             where something is in it that belongs in a module, or an open ``ifdef``, the answer is empty.
     """
-    tokens = _code(text)
+    tokens = code_tokens(text)
     found: set[str] = set()
     depth = index = 0
     while index < len(tokens):
@@ -241,7 +246,7 @@ def rename_module(text: str, old: str, new: str) -> str:
     """
     if old == new or old not in text:
         return text
-    tokens = _code(text)
+    tokens = code_tokens(text)
     instances = set(_instance_heads(tokens))
     places: list[int] = []
     paths: list[int] = []
@@ -307,7 +312,7 @@ def _gap_matters(parts: list[str], token: str) -> bool:
     return _BASE.fullmatch(last) is not None or (last, token) in (("(", "*"), ("*", ")"))
 
 
-def _code(text: str) -> list[Token]:
+def code_tokens(text: str) -> list[Token]:
     """Tokens without white space, comments and strings."""
     return [
         Token(match.lastgroup or "", match[0], match.start(), match.end())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from verieval.errors import VerievalError
@@ -66,12 +66,13 @@ def as_candidate(name: str, text: str, target: str) -> str:
     return rename_module(text, root, target)
 
 
-def ports(source: str, module: str) -> tuple[Port, ...]:
-    """Ports of a module at its parameters' default values, in the header's order.
+def ports(source: str, module: str, parameters: Mapping[str, int] | None = None) -> tuple[Port, ...]:
+    """Ports of a module in the header's order.
 
     Args:
         source: Verilog that defines ``module`` and everything it instantiates.
         module: its name.
+        parameters: values of parameters; the others have their defaults.
 
     Returns:
         Empty where the module cannot be elaborated; a port whose type is unknown has width 0.
@@ -80,6 +81,7 @@ def ports(source: str, module: str) -> tuple[Port, ...]:
 
     options = pyslang.ast.CompilationOptions()
     options.topModules = {module}
+    options.paramOverrides = [f"{name}={value}" for name, value in (parameters or {}).items()]
     compilation = pyslang.ast.Compilation(pyslang.Bag([options]))
     try:
         compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromText(source))

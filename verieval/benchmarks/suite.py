@@ -1,6 +1,8 @@
-"""The project's own tasks: ``tasks/<family>/<task>/`` with ``task.toml``, ``spec.md``, ``reference.sv`` and ``tb.sv``.
+"""The project's own tasks: ``tasks/<family>/<task>/`` with ``task.toml``, ``spec.md``, ``reference.sv`` and a bench.
 
-An installed wheel carries them as ``verieval/_tasks``; a source checkout has them beside the package.
+The bench is ``test_<task>.py``, a cocotb test, which may import the modules beside the families (``tasks/*.py``).
+Suites of one's own may have a Verilog bench ``tb.sv`` in its place. An installed wheel carries the tasks as
+``verieval/_tasks``; a source checkout has them beside the package.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from typing import Any
 from verieval.benchmarks.source import Checkout
 from verieval.benchmarks.structure import defined, root_module, target_module
 from verieval.errors import VerievalError
-from verieval.task import Benchmark, Port, SourceFile, Task, Testbench
+from verieval.task import Benchmark, CocotbBench, Oracle, Port, SourceFile, Task, Testbench
 
-FILES = ("task.toml", "spec.md", "reference.sv", "tb.sv")
+FILES = ("task.toml", "spec.md", "reference.sv")
 COMPILE_FLAGS = ("-Wall", "-Winfloop", "-g2012")
 
 
@@ -31,7 +33,8 @@ def load(root: Path | None, variant: str = "") -> Benchmark:
     """
     top = find_tasks(root)
     checkout = Checkout(top)
-    tasks = tuple(_task(checkout, folder) for folder in _folders(top))
+    helpers = tuple(SourceFile(path.name, checkout.text(path)) for path in sorted(top.glob("*.py")))
+    tasks = tuple(_task(checkout, folder, helpers) for folder in _folders(top))
     return Benchmark(name="verieval", variant=variant, tasks=tasks, rule="verieval")
 
 
@@ -61,22 +64,16 @@ def _folders(top: Path) -> list[Path]:
     return sorted(path for path in top.glob("*/*") if path.is_dir() and not path.name.startswith((".", "_")))
 
 
-def _task(checkout: Checkout, folder: Path) -> Task:
+def _task(checkout: Checkout, folder: Path, helpers: tuple[SourceFile, ...]) -> Task:
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise VerievalError(f"Task folder {folder} is incomplete: it has no {', '.join(missing)}.")
     about = _about(checkout.text(folder / "task.toml"), folder / "task.toml")
-    spec, reference, tb = (checkout.text(folder / name) for name in FILES[1:])
+    spec, reference = (checkout.text(folder / name) for name in FILES[1:])
     if not spec.strip():
         raise VerievalError(f"{folder / 'spec.md'} is empty: write the specification.")
     module = about["module"]
     if module not in defined(reference):
         raise VerievalError(f"{folder / 'reference.sv'} does not define module '{module}', which task.toml names.")
-    bench = SourceFile("tb.sv", tb)
-    instance = target_module((bench,), str(folder))
-    if (root := root_module((bench,), str(folder / "tb.sv"))) != "tb" or instance != module:
-        raise VerievalError(
-            f"{folder / 'tb.sv'} must be a module 'tb' that instantiates '{module}', found '{root}' with '{instance}'."
-        )
     return Task(
         id=about["id"],
         prompt=spec,
@@ -85,10 +82,39 @@ def _task(checkout: Checkout, folder: Path) -> Task:
             Port(port["name"], port["direction"], port["width"], port.get("signed", False)) for port in about["ports"]
         ),
         reference=reference,
-        oracle=Testbench(sources=(bench,), top="tb", candidate_first=True, compile_flags=COMPILE_FLAGS),
+        oracle=_oracle(checkout, folder, about, helpers),
         level=about["level"],
         tags=tuple(about["tags"]),
     )
+
+
+def _oracle(checkout: Checkout, folder: Path, about: dict[str, Any], helpers: tuple[SourceFile, ...]) -> Oracle:
+    benches = [path for path in (folder / "tb.sv", folder / f"test_{about['id']}.py") if path.is_file()]
+    if len(benches) != 1:
+        raise VerievalError(f"Task folder {folder} must have either test_{about['id']}.py or tb.sv, one of them.")
+    source = SourceFile(benches[0].name, checkout.text(benches[0]))
+    if benches[0].suffix == ".py":
+        _check_python(source, folder)
+        return CocotbBench(
+            sources=(source, *helpers),
+            parameters=tuple((item["name"], item["default"]) for item in about.get("parameters", [])),
+            configurations=tuple(tuple(values.items()) for values in about.get("configurations", [])),
+        )
+    instance = target_module((source,), str(folder))
+    root = root_module((source,), str(benches[0]))
+    if root != "tb" or instance != about["module"]:
+        raise VerievalError(
+            f"{benches[0]} must be a module 'tb' that instantiates '{about['module']}', found '{root}' with "
+            f"'{instance}'."
+        )
+    return Testbench(sources=(source,), top="tb", candidate_first=True, compile_flags=COMPILE_FLAGS)
+
+
+def _check_python(source: SourceFile, folder: Path) -> None:
+    try:
+        compile(source.text, source.name, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise VerievalError(f"{folder / source.name} is not valid Python ({error}); correct it.") from error
 
 
 # A table of task.toml: key -> (must be there, what it must be, test).
@@ -101,6 +127,10 @@ def _is_name(value: Any) -> bool:
 
 def _is_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _are_values(tables: list[dict[str, Any]]) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) for table in tables for value in table.values())
 
 
 def _is_texts(value: Any) -> bool:
@@ -124,6 +154,7 @@ _TASK: _Schema = {
     "reset": (False, "a table", lambda value: isinstance(value, dict)),
     "ports": (True, "a list of tables", lambda value: _is_tables(value) and bool(value)),
     "parameters": (False, "a list of tables", _is_tables),
+    "configurations": (False, "a list of tables of integers", lambda value: _is_tables(value) and _are_values(value)),
 }
 _RESET: _Schema = {
     "name": (True, "an identifier", _is_name),
@@ -138,7 +169,7 @@ _PORT: _Schema = {
 }
 _PARAMETER: _Schema = {
     "name": (True, "an identifier", _is_name),
-    "default": (True, "an integer or a text", lambda value: isinstance(value, int | str)),
+    "default": (True, "an integer", lambda value: isinstance(value, int) and not isinstance(value, bool)),
 }
 
 
@@ -156,6 +187,10 @@ def _about(text: str, path: Path) -> dict[str, Any]:
         _check(about["reset"], _RESET, f"{path}, reset")
     if about["id"] != path.parent.name:
         raise VerievalError(f"{path} has id '{about['id']}' in a folder called '{path.parent.name}': make them equal.")
+    parameters = {item["name"] for item in about.get("parameters", [])}
+    for number, values in enumerate(about.get("configurations", []), start=1):
+        if not values or not values.keys() <= parameters:
+            raise VerievalError(f"{path}, configuration {number}, must give values to parameters that are declared.")
     names = [port["name"] for port in about["ports"]]
     if len(set(names)) != len(names):
         raise VerievalError(f"{path} names a port twice: correct the ports.")

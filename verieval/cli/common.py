@@ -16,12 +16,13 @@ from verieval.verdict import CRITERIA
 if TYPE_CHECKING:
     from verieval.completion import Completion
     from verieval.judge import JudgePool, Limits, Toolchain
+    from verieval.judge.cosim.simulators import Simulator
     from verieval.judge.sandbox import Sandbox
     from verieval.run.store import RunStore
     from verieval.task import Benchmark
 
 F = TypeVar("F", bound=Callable[..., Any])
-JudgeTools = tuple["Toolchain", "Limits", "Sandbox"]
+JudgeTools = tuple["Toolchain", "Limits"]
 
 DEFAULT_CRITERION = "strict"
 MAX_JOBS = 1024
@@ -85,6 +86,14 @@ sandbox_option = click.option(
     help="Refuse to judge without a sandbox, or do without one (default: bubblewrap where it works).",
 )
 
+simulator_option = click.option(
+    "--simulator",
+    type=click.Choice(["icarus", "verilator"]),
+    default="icarus",
+    show_default=True,
+    help="What runs benches in Python. Icarus decides in either case what compiles.",
+)
+
 BENCHMARK_OPTIONS = (
     data_option,
     tasks_option,
@@ -94,6 +103,7 @@ BENCHMARK_OPTIONS = (
 JUDGING_OPTIONS = (
     jobs_option,
     icarus_option,
+    simulator_option,
     click.option(
         "--cpu-limit",
         type=click.IntRange(1, MAX_SECONDS),
@@ -150,18 +160,17 @@ def load_benchmark(name: str, data: Path | None, tasks: str | None, limit: int |
 
 
 def seek_tools(options: dict[str, Any]) -> Callable[[], JudgeTools]:
-    """Begin to look for the simulator and the sandbox; call the result for what was found.
+    """Begin to look for the simulator; call the result for what was found.
 
-    That is mostly waiting for programs to answer, so a command does it beside reading its input.
+    That is mostly waiting for it to answer, so a command does it beside reading its input.
 
     Raises:
-        VerievalError: (from the result) no simulator, or no sandbox where one is required, or a limit out of range.
+        VerievalError: (from the result) no simulator, or a limit out of range.
     """
     from concurrent.futures import ThreadPoolExecutor
 
     def seek() -> JudgeTools:
         from verieval.judge import Limits, find_toolchain
-        from verieval.judge.sandbox import find_sandbox
 
         cpu = None if options["cpu_limit"] is None else float(options["cpu_limit"])
         limits = Limits.from_options(
@@ -170,8 +179,7 @@ def seek_tools(options: dict[str, Any]) -> Callable[[], JudgeTools]:
             memory_mib=options["memory_limit"],
             mismatch_samples=options["mismatch_samples"],
         )
-        toolchain = find_toolchain(options["icarus"])
-        return toolchain, limits, find_sandbox(toolchain, limits.work_mib, wanted=options["sandbox"])
+        return find_toolchain(options["icarus"]), limits
 
     executor = ThreadPoolExecutor(1, thread_name_prefix="tools")
     found = executor.submit(seek)
@@ -193,34 +201,36 @@ def prepare_judge(
         VerievalError: no simulator, or one that cannot judge this benchmark, or a limit out of range.
     """
     from verieval.judge import JudgePool
+    from verieval.judge.cosim.simulators import find_simulator
     from verieval.run.manifest import cores
 
-    toolchain, limits, sandbox = tools()
+    toolchain, limits = tools()
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
-    _say_level(sandbox)
+    simulator = find_simulator(options["simulator"], toolchain)
+    sandbox = open_sandbox(benchmark, simulator, limits, options["sandbox"])
     jobs = options["jobs"] or cores()
-    return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox)
+    return lambda extraction: JudgePool(
+        benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox, simulator=simulator
+    )
 
 
-def open_sandbox(toolchain: Toolchain, limits: Limits, wanted: bool | None) -> Sandbox:
-    """The sandbox that there is, with a word to the user where there is none.
+def open_sandbox(benchmark: Benchmark, simulator: Simulator, limits: Limits, wanted: bool | None) -> Sandbox:
+    """The sandbox that there is for a benchmark, with a word to the user where there is none.
 
     Raises:
         VerievalError: one is required and there is none.
     """
+    from verieval.judge.cosim.python import needs
     from verieval.judge.sandbox import find_sandbox
 
-    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=wanted)
-    _say_level(sandbox)
-    return sandbox
-
-
-def _say_level(sandbox: Sandbox) -> None:
+    also = needs(benchmark) + simulator.needs()
+    sandbox = find_sandbox(simulator.toolchain, limits.work_mib, wanted=wanted, also=also)
     if not sandbox.holds:
         note(
             f"no sandbox, since {sandbox.reason}: candidates run under resource limits alone, and those that the "
             "policy refuses are not run at all, so they fail the official rule too"
         )
+    return sandbox
 
 
 def describe_chosen(whole: Benchmark, chosen: Benchmark) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import signal
 from dataclasses import dataclass, replace
 from typing import cast
 
+from verieval.judge.cosim.results import INTERFACE, SlotResult
 from verieval.judge.evidence import Evidence
 from verieval.judge.icarus import CANDIDATE, Trial
 from verieval.judge.reference import ReferenceRun
@@ -74,6 +75,8 @@ def classify(
     else:
         assert trial is not None
         expected = reference if reference is None or compare_trace else replace(reference, trace=None)
+        if trial.tests is not None:
+            return _tested(trial.tests)
         return _tool_failure(trial, "simulation", "compiled") or _bench_answer(trial, rule, expected)
     if cut_off and finding.outcome == "syntax":
         return Finding("truncated", finding.stage, f"cut off at the token limit: {finding.detail}")
@@ -130,6 +133,15 @@ def _tool_failure(trial: Trial, what: str, stage: Stage) -> Finding | None:
         cause = _first(trial.last_log)
         return Finding("crash", stage, f"the {what} was ended by {name}" + (f": {cause}" if cause else ""))
     return None
+
+
+def _tested(tests: SlotResult) -> Finding:
+    """What a cocotb bench says. Its results are complete, or there are none."""
+    if not tests.failed:
+        return Finding("passed", "passed")
+    if tests.failed == INTERFACE:
+        return Finding("interface", "self_contained", tests.message)
+    return Finding("mismatch", "simulated", f"{tests.failed}: {tests.message}")
 
 
 def _bench_answer(trial: Trial, rule: Rule, reference: ReferenceRun | None) -> Finding:

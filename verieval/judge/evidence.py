@@ -18,14 +18,14 @@ from verieval.judge.policy import Ruling
 from verieval.judge.rules import OfficialVerdict
 from verieval.judge.seal import SealedBench
 from verieval.judge.workers import Tools
-from verieval.task import Task
+from verieval.task import Task, Testbench
 from verieval.verilog import modules
 
 # CPU time varies with what else the machine does, by less than this factor. What ends this near to a limit is judged
 # again with the machine to itself, and what runs past the limit by this factor has exceeded it on any day.
 SLACK = 1.5
 
-_DANGEROUS = ("forbidden", "resource", "timeout")
+DANGEROUS = ("forbidden", "resource", "timeout")
 NOT_RUN = OfficialVerdict(False, "not run")
 
 
@@ -86,10 +86,10 @@ def gather(
         Lost: a tool was killed from outside.
     """
     if ruling is None:
-        ruling = tools.admission.ask(source, task.module, reserved_names(task), _inputs(task))
+        ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task))
     if ruling.outcome:
         # Without walls around it, what was refused for what it would do is not run.
-        may_run = tools.launcher.sandbox.holds or ruling.outcome not in _DANGEROUS
+        may_run = tools.launcher.sandbox.holds or ruling.outcome not in DANGEROUS
         return Evidence(ruling, None, _settled(tools, setting, task, source, None) if may_run else None)
     sealed = _settled(tools, setting, task, ruling.source, seal(ruling), bench_times_out=bench_times_out)
     # What it prints stands beside the bench's own lines, and the seal moves when those come: official reads both.
@@ -113,13 +113,14 @@ def _settled(
         return run_trial(tools.launcher, setting, task, source, sealed, slack=slack, bench_times_out=bench_times_out)
 
     trial = run(SLACK)
-    if not _near_a_limit(trial, tools.launcher.limits):
+    if not near_a_limit(trial, tools.launcher.limits):
         return trial
     with tools.alone():
         return run(1.0)
 
 
-def _near_a_limit(trial: Trial, limits: Limits) -> bool:
+def near_a_limit(trial: Trial, limits: Limits) -> bool:
+    """Whether a trial with :data:`SLACK` has to be made again with the machine to itself."""
     for process, limit in ((trial.compile, limits.compile_cpu), (trial.simulate, limits.simulate_cpu)):
         if process is None:
             continue
@@ -133,11 +134,13 @@ def _near_a_limit(trial: Trial, limits: Limits) -> bool:
 @cache
 def reserved_names(task: Task) -> frozenset[str]:
     """Modules of bench and reference, which a candidate may neither use nor redefine."""
+    if not isinstance(task.oracle, Testbench):
+        return frozenset()  # what surrounds the candidate has secret names
     names = {span.name for item in task.oracle.sources for span in modules(item.text)}
     return frozenset(names - {task.module})
 
 
-def _inputs(task: Task) -> frozenset[str]:
+def driven_inputs(task: Task) -> frozenset[str]:
     """Ports that the bench drives, whatever the candidate declares them to be."""
     return frozenset(port.name for port in task.ports if port.direction == "input")
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from verieval.errors import VerievalError
+from verieval.judge.cosim.results import SlotResult
 from verieval.judge.limits import MIB
 from verieval.judge.process import Done, Launcher, Lost, ProcessResult, Step
 from verieval.judge.rules import BenchReport, OfficialVerdict, Rule, Transcript
@@ -49,6 +51,7 @@ class Trial:
         trace, traces: hash of what the bench fed and expected, and how often it was printed; None without a seal.
         counted: mismatches by the seal's own count; None where there is none.
         steps: the trace after each change, where the seal asks for that.
+        tests: what a cocotb bench found; None without results, and for a bench in Verilog.
         full: the work folder was full at the end.
         alone, alone_log: the candidate without the bench, tried only when the compiler refused it with the bench.
 
@@ -66,6 +69,7 @@ class Trial:
     traces: int = 0
     counted: int | None = None
     steps: tuple[str, ...] = ()
+    tests: SlotResult | None = None
     full: bool = False
     alone: ProcessResult | None = None
     alone_log: str = ""
@@ -122,12 +126,12 @@ def run_trial(
         VerievalError: a tool cannot be started, or the work folder cannot be used.
         Lost: the launcher or a tool was killed from outside.
     """
-    bench = sealed.bench if sealed else task.oracle
+    bench = sealed.bench if sealed else verilog_bench(task)
     done = launcher.run(_files(bench, source), _steps(launcher, setting.toolchain, bench, slack, cpu))
     log = done.printed.get("compile.log", "")
     if sealed:
         log = restore(sealed, log)  # what is reported is the same on every day
-    compiled = _compiler_end(done.steps[0], log)
+    compiled = compiler_end(done.steps[0], log)
     full = launcher.sandbox.holds and done.free < MIB
     if len(done.steps) == 2:
         trial = _simulated(setting.rule, bench, sealed, done, replace(_TRIAL, compile=compiled, full=full), log)
@@ -139,8 +143,19 @@ def run_trial(
     trial = replace(_TRIAL, compile=compiled, compile_log=cut(log), official=official, full=full)
     if compiled.signal:
         return trial  # the compiler broke or ran into a limit, and would again
-    alone, alone_log = _compile_alone(launcher, setting.toolchain, bench, task.module, source)
+    alone, alone_log = compile_alone(launcher, setting.toolchain, bench.compile_flags, task.module, source)
     return replace(trial, alone=alone, alone_log=cut(alone_log))
+
+
+def verilog_bench(task: Task) -> Testbench:
+    """The oracle of a task that has a bench in Verilog.
+
+    Raises:
+        TypeError: it has another.
+    """
+    if not isinstance(task.oracle, Testbench):
+        raise TypeError(f"{task.id} has no bench in Verilog")
+    return task.oracle
 
 
 _NOTHING = ProcessResult(None, 0, "", 0.0, 0.0, 0)
@@ -203,18 +218,23 @@ def _simulated(
     )
 
 
-def _compile_alone(
-    launcher: Launcher, toolchain: Toolchain, bench: Testbench, module: str, source: str
+def compile_alone(
+    launcher: Launcher, toolchain: Toolchain, flags: Sequence[str], module: str, source: str
 ) -> tuple[ProcessResult, str]:
-    """The candidate without the bench, so that its own faults can be told from those of the meeting."""
-    argv = (*toolchain.iverilog, *bench.compile_flags, "-s", module, "-t", "null", CANDIDATE)
+    """The candidate without the bench, so that its own faults can be told from those of the meeting.
+
+    Raises:
+        VerievalError: a tool cannot be started, or the work folder cannot be used.
+        Lost: the launcher or a tool was killed from outside.
+    """
+    argv = (*toolchain.iverilog, *flags, "-s", module, "-t", "null", CANDIDATE)
     files = {CANDIDATE: source.encode("utf-8", "replace")}
     done = launcher.run(files, [Step(argv, launcher.limits.compile_cpu, "alone.log")])
     log = done.printed["alone.log"]
-    return _compiler_end(done.steps[0], log), log
+    return compiler_end(done.steps[0], log), log
 
 
-def _compiler_end(result: ProcessResult, log: str) -> ProcessResult:
+def compiler_end(result: ProcessResult, log: str) -> ProcessResult:
     """A part of the compiler that was killed counts as the compiler killed.
 
     Raises:
@@ -249,7 +269,7 @@ def probe(launcher: Launcher, toolchain: Toolchain) -> None:
         _check_room(launcher)
     done = launcher.run({CANDIDATE: _PROBE}, [compiler, simulator])
     log = done.printed["stdout"]
-    _compiler_end(done.steps[0], log)
+    compiler_end(done.steps[0], log)
     if len(done.steps) < 2 or not log.startswith("42\n"):
         said = next(iter(log.strip().splitlines()), "it says nothing")
         raise VerievalError(

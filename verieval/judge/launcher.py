@@ -7,7 +7,7 @@ as the length of a header (eight digits), the header in JSON and the bytes of th
 
     {"files": [[name, size], ...], "steps": [step, ...], "memory": bytes, "file": bytes, "processes": n or 0}
     step: {"argv": [...], "stdout": file, "stderr": file or null (with stdout), "cpu": s, "wall": s,
-           "makes": file or ""}
+           "makes": file or "", "env": [[name, value], ...], "returns": [file, ...]}
 
     {"steps": [how each ended, ...], "files": [[name, size], ...], "free": bytes, "error": "", "where": "",
      "gone": whether ROOT itself is missing}
@@ -15,8 +15,9 @@ as the length of a header (eight digits), the header in JSON and the bytes of th
                        "maxrss_kib": n}
 
 A request is one job: its files are laid into an empty folder, its steps are run there one after the other until one
-fails or does not make the file that it should, and the folder is removed. What the steps printed comes back under the
-names that were given for it; the files have others, which nobody can guess.
+fails or does not make the file that it should, and the folder is removed. What the steps printed, and the files that
+they return, come back under the names that were given for them; the files have others, which nobody can guess: a step
+learns them from ``{secret}`` in the values of its environment.
 
 Limits are set as soft limits of this process for the moment in which it starts the tool, which inherits them: a child
 that sets its own limits (``preexec_fn``) costs tens of milliseconds in a large parent. Every command is a session of
@@ -97,7 +98,7 @@ def _serve(folder: str, request: dict[str, Any], texts: list[bytes]) -> tuple[di
             if ended is None:
                 return None
             header["steps"].append(ended)
-            for name in (step["stdout"], step["stderr"]):
+            for name in (step["stdout"], step["stderr"], *step["returns"]):
                 if name is not None:
                     body = _read(_log(request, name))
                     header["files"].append([name, len(body)])
@@ -189,7 +190,8 @@ def _start(step: dict[str, Any], request: dict[str, Any], folder: str) -> int:
             soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(which, (soft, hard))
         argv = step["argv"]
-        environment = {**_ENVIRONMENT, "TMPDIR": folder}
+        own = {name: value.replace("{secret}", request["secret"]) for name, value in step["env"]}
+        environment = {**_ENVIRONMENT, "TMPDIR": folder, **own}
         return os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=True)
     finally:
         for which, held in before.items():

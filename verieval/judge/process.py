@@ -59,6 +59,10 @@ class Step:
         cpu: its limit in CPU seconds.
         stdout, stderr: files that take what it prints; without ``stderr`` both go into one, in order.
         makes: a file that it must make for the next step to be run.
+        env: further variables of its environment; ``{secret}`` in a value stands for the ending under which it has to
+            write what it returns.
+        returns: files that it writes as ``{secret}-NAME`` and that come back as NAME, like what it prints; empty where
+            it did not.
     """
 
     argv: tuple[str, ...]
@@ -66,6 +70,8 @@ class Step:
     stdout: str = "stdout"
     stderr: str | None = None
     makes: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    returns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ class Done:
 
     Attributes:
         steps: how each command ended, as many as were run.
-        printed: what they printed, by file.
+        printed: what they printed and returned, by file.
         free: bytes left in the work folder at the end.
     """
 

@@ -62,12 +62,34 @@ class Sandbox:
 NO_SANDBOX = Sandbox("none", reason="it was switched off")
 
 
-def find_sandbox(toolchain: Toolchain, work_mib: int, *, wanted: bool | None = None) -> Sandbox:
+@dataclass(frozen=True)
+class Visible:
+    """Further files that the tools need inside, read-only.
+
+    Attributes:
+        paths: files and folders.
+        binaries: executables and libraries whose own shared libraries have to be visible too.
+        links: symbolic links to make, ``(link, target)``, for what a tool reads of itself where there is no ``/proc``.
+    """
+
+    paths: tuple[Path, ...] = ()
+    binaries: tuple[Path, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+    def __add__(self, other: Visible) -> Visible:
+        """Both."""
+        return Visible(self.paths + other.paths, self.binaries + other.binaries, self.links + other.links)
+
+
+def find_sandbox(
+    toolchain: Toolchain, work_mib: int, *, wanted: bool | None = None, also: Visible = Visible()
+) -> Sandbox:
     """The strongest sandbox that works here.
 
     Args:
         toolchain: what has to be visible inside.
         work_mib: size of the work folder.
+        also: what else has to be.
         wanted: True refuses less than bubblewrap, False switches it off, None takes what there is.
 
     Raises:
@@ -75,7 +97,7 @@ def find_sandbox(toolchain: Toolchain, work_mib: int, *, wanted: bool | None = N
     """
     if wanted is False:
         return NO_SANDBOX
-    found = _bubblewrap(toolchain, work_mib)
+    found = _bubblewrap(toolchain, work_mib, also)
     if wanted and not found.holds:
         raise VerievalError(
             f"no sandbox: {found.reason}; install bubblewrap (apt-get install bubblewrap) where user namespaces are "
@@ -84,13 +106,13 @@ def find_sandbox(toolchain: Toolchain, work_mib: int, *, wanted: bool | None = N
     return found
 
 
-def _bubblewrap(toolchain: Toolchain, work_mib: int) -> Sandbox:
+def _bubblewrap(toolchain: Toolchain, work_mib: int, also: Visible) -> Sandbox:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return Sandbox("none", reason="bubblewrap (bwrap) is not installed")
     if toolchain.library is None:
         return Sandbox("none", reason=f"the folder of the compiler proper of {toolchain.iverilog[0]} was not found")
-    prefix = (bwrap, *_options(toolchain, work_mib))
+    prefix = (bwrap, *_options(toolchain, work_mib, also))
     tools = (PYTHON, toolchain.iverilog[0], toolchain.vvp[0])
     tried = _try((*prefix, "/bin/sh", "-c", _CHECK, *tools))
     if tried is not None:
@@ -98,24 +120,29 @@ def _bubblewrap(toolchain: Toolchain, work_mib: int) -> Sandbox:
     return Sandbox("bubblewrap", version=_version(bwrap), prefix=prefix)
 
 
-def _options(toolchain: Toolchain, work_mib: int) -> list[str]:
+def _options(toolchain: Toolchain, work_mib: int, also: Visible) -> list[str]:
     options = ["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
     options += ["--die-with-parent", "--clearenv", "--dev-bind", "/dev/null", "/dev/null"]
-    for path in _visible(toolchain):
+    for path in _visible(toolchain, also):
         options += ["--ro-bind", path, path]
+    for link, target in also.links:
+        options += ["--symlink", target, link]
     for path in _hidden():
         options += ["--tmpfs", path]
+    for path in map(str, also.paths):  # after what is hidden, which may hold them
+        options += ["--ro-bind", path, path]
     return [*options, "--size", str(work_mib * MIB), "--tmpfs", WORK, "--chdir", WORK, "--remount-ro", "/"]
 
 
 @cache
-def _visible(toolchain: Toolchain) -> tuple[str, ...]:
+def _visible(toolchain: Toolchain, also: Visible) -> tuple[str, ...]:
     """Files and folders of the tools: executables, their libraries, Icarus's own folder, Python's standard library."""
     assert toolchain.library is not None
     binaries = [Path(toolchain.iverilog[0]), Path(toolchain.vvp[0]), Path(PYTHON), Path("/bin/sh")]
     folders = [toolchain.library, Path(sysconfig.get_path("stdlib"))]
     parts = [path for path in toolchain.library.iterdir() if path.is_file() and path.suffix in ("", ".vpi", ".tgt")]
-    seen = dict.fromkeys([*map(str, binaries), *map(str, folders), str(launcher_path()), *_libraries(binaries + parts)])
+    libraries = _libraries([*binaries, *parts, *also.binaries])
+    seen = dict.fromkeys([*map(str, binaries), *map(str, folders), str(launcher_path()), *libraries])
     return tuple(path for path in seen if Path(path).exists())
 
 

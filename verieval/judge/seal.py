@@ -117,6 +117,8 @@ def prepare(task: Task) -> Seal:
         SealError: the bench cannot be read.
     """
     bench = task.oracle
+    if not isinstance(bench, Testbench):
+        raise TypeError(f"{task.id} has no bench in Verilog")
     if any("\0" in source.text for source in bench.sources):
         raise SealError(f"cannot seal the bench of {task.id}: it holds a NUL character")
     found = scan(bench.sources)

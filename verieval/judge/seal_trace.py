@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verieval.judge.seal_scan import EARLY, KEY, NAME, STEP, Scan, SealError, spelled, tokens
-from verieval.task import Task
+from verieval.task import Task, Testbench
 
 TRACE = "#"  # after the key, in front of the hash
 STEP_TEXT = f' $display("{KEY}~%h;", hash{NAME});'
@@ -135,7 +135,7 @@ def _elaborate(task: Task, scan: Scan) -> Any:
     if task.reference is None:
         raise SealError(f"cannot seal the bench of {task.id}: it has no reference to read the target's ports from")
     options = pyslang.ast.CompilationOptions()
-    if task.oracle.top is not None:
+    if isinstance(task.oracle, Testbench) and task.oracle.top is not None:
         options.topModules = {task.oracle.top}
     compilation = pyslang.ast.Compilation(pyslang.Bag([options]))
     for tree in scan.trees:

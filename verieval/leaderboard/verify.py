@@ -78,10 +78,11 @@ class Verification:
     seconds: float = 0.0
 
 
-def _any_sandbox(toolchain: Toolchain, limits: Limits) -> Sandbox:
+def _any_sandbox(benchmark: Benchmark, toolchain: Toolchain, limits: Limits) -> Sandbox:
+    from verieval.judge.cosim.python import needs
     from verieval.judge.sandbox import find_sandbox
 
-    return find_sandbox(toolchain, limits.work_mib)
+    return find_sandbox(toolchain, limits.work_mib, also=needs(benchmark))
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Means:
     data: Path | None = None
     icarus: Path | None = None
     jobs: int = 1
-    sandbox: Callable[[Toolchain, Limits], Sandbox] = _any_sandbox
+    sandbox: Callable[[Benchmark, Toolchain, Limits], Sandbox] = _any_sandbox
     check: Callable[[], None] = lambda: None
 
 
@@ -290,7 +291,7 @@ def _judge_again(
     submission = contents.submission
     reported = {(verdict.task_id, verdict.sample): verdict for verdict in contents.verdicts}
     limits, mode = _limits(submission), submission["extraction"]["mode"]
-    sandbox = means.sandbox(toolchain, limits)
+    sandbox = means.sandbox(benchmark, toolchain, limits)
     reasons: dict[Key, Reason] = {}
     with (
         JudgePool(benchmark, toolchain, limits, jobs=means.jobs, extraction=mode, sandbox=sandbox) as pool,

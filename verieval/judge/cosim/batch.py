@@ -1,0 +1,188 @@
+"""The Verilog around candidates that are simulated together: one slot an instance, and nothing shared.
+
+A slot is a module with a variable for every input and a net for every output of the target, under their own names, and
+one instance of a candidate connected to them. The cocotb test gets the slot as its ``dut``. Every candidate's modules
+carry a number and the run's secret in their names, so that they cannot meet; and a candidate whose behaviour could
+depend on what else is simulated, or on when its turn comes, is simulated alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from verieval.benchmarks.structure import ports
+from verieval.errors import VerievalError
+from verieval.keywords import KEYWORDS
+from verieval.task import CocotbBench, Port, Task
+from verieval.verilog import Token, code_tokens, mask, modules, rename_module
+
+INNER = "dut"
+_TIMESCALE = re.compile(r"`timescale[^\n]*")
+# System functions of the arguments alone. Any other may tell candidates apart by their place in a batch.
+_PURE = frozenset(
+    {
+        "$bits", "$clog2", "$countbits", "$countones", "$dimensions", "$high", "$increment", "$isunknown", "$left",
+        "$low", "$onehot", "$onehot0", "$right", "$signed", "$size", "$unpacked_dimensions", "$unsigned",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One instance of one candidate.
+
+    Attributes:
+        name: of the instance in the top module.
+        candidate: number of the candidate in the batch.
+        parameters: values of the target's parameters.
+    """
+
+    name: str
+    candidate: int
+    parameters: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Candidates of one task, ready to be compiled together.
+
+    Attributes:
+        task: theirs.
+        top: name of the root module.
+        files: text of each candidate, by file name, in order.
+        wrapper: text of the slots and the root module.
+        slots: in order of the candidates.
+        names: secret name to the candidate's own.
+        shadows: how many candidates stand beside the reference, see :mod:`verieval.judge.cosim.shadow`; 0 where each
+            has slots of its own.
+    """
+
+    task: Task
+    top: str
+    files: dict[str, str]
+    wrapper: str
+    slots: tuple[Slot, ...]
+    names: dict[str, str]
+    shadows: int = 0
+
+    def restore(self, text: str) -> str:
+        """Give a tool's message the names that the candidate has."""
+        for secret, name in self.names.items():
+            text = text.replace(secret, name)
+        return text
+
+
+def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
+    """Put candidates side by side.
+
+    Args:
+        task: whose oracle is a :class:`CocotbBench`.
+        sources: admitted texts, each of which defines the target.
+        secret: hexadecimal digits that stand in every name.
+
+    Raises:
+        VerievalError: the task's reference does not show the widths of the ports.
+    """
+    bench = cocotb_bench(task)
+    files: dict[str, str] = {}
+    names: dict[str, str] = {}
+    slots: list[Slot] = []
+    text: list[str] = []
+    for number, source in enumerate(sources):
+        renamed, target = own_modules(source, task.module, f"m{number}", secret, names)
+        files[f"candidate{number}.sv" if len(sources) > 1 else "candidate.sv"] = renamed
+        for index, (values, signature) in enumerate(zip(bench.instances, signatures(task), strict=True)):
+            slot = Slot(f"s{number}_{index}", number, values)
+            slots.append(slot)
+            # The first instance shows whether the candidate has the right defaults.
+            text.append(_slot(slot, target, signature, secret, overridden=index > 0))
+    top = f"top_{secret}"
+    inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
+    wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
+    return Batch(task, top, files, wrapper, tuple(slots), names)
+
+
+def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[str, str]) -> tuple[str, str]:
+    """A text with modules of its own names, and the name of its target; the names are added to ``names``."""
+    text = _TIMESCALE.sub("", source)
+    target = module
+    for index, name in enumerate(dict.fromkeys(span.name for span in modules(text))):
+        own = f"{prefix}_{index}${secret}"
+        text = rename_module(text, name, own)
+        names[own] = name
+        if name == module:
+            target = own
+    return text, target
+
+
+def stands_alone(source: str) -> bool:
+    """Whether a candidate must be simulated alone.
+
+    It must where it declares something outside its modules, calls a system task or function that has more to say than
+    its arguments do (time, random numbers, output), or waits for a time of its own: ``#`` is harmless as a parameter
+    list and as a delay within an assignment, which begins when something else happens.
+    """
+    text = _TIMESCALE.sub("", source)
+    masked = mask(text)
+    end = 0
+    for span in modules(text):
+        if masked[end : span.start].strip():
+            return True
+        end = span.end
+    if masked[end:].strip():
+        return True
+    found = code_tokens(text)
+    return any(_depends(found, index) for index in range(len(found)))
+
+
+def _depends(found: list[Token], index: int) -> bool:
+    token = found[index]
+    if token.kind == "system":
+        return token.text not in _PURE
+    if token.kind == "macro":
+        return True
+    if token.text != "#" or index == 0:
+        return token.text in ("wait", "wait_order")
+    before = found[index - 1]
+    named = before.kind in ("ident", "escaped") and before.text not in KEYWORDS
+    opens = index + 1 < len(found) and found[index + 1].text == "("
+    return not (named and opens) and before.text != "="
+
+
+def cocotb_bench(task: Task) -> CocotbBench:
+    """The oracle of a task that has such a one.
+
+    Raises:
+        TypeError: it has another.
+    """
+    if not isinstance(task.oracle, CocotbBench):
+        raise TypeError(f"{task.id} has no cocotb bench")
+    return task.oracle
+
+
+@cache
+def signatures(task: Task) -> tuple[tuple[Port, ...], ...]:
+    """Ports of the reference for each set of parameters.
+
+    Raises:
+        VerievalError: the reference cannot be elaborated.
+    """
+    found = tuple(ports(task.reference or "", task.module, values) for values in cocotb_bench(task).instances)
+    if not all(found):
+        raise VerievalError(f"the reference of {task.id} cannot be elaborated, so the widths of its ports are unknown")
+    return found
+
+
+def _slot(slot: Slot, target: str, signature: tuple[Port, ...], secret: str, *, overridden: bool) -> str:
+    values = slot.parameters.items()
+    declared = "".join(f"  parameter {name} = {value};\n" for name, value in values)
+    given = ", ".join(f".{name}({value})" for name, value in values)
+    for port in signature:
+        kind = {"input": "reg", "output": "wire", "inout": "wire"}[port.direction]
+        declared += f"  {kind} [{port.width - 1}:0] {port.name};\n"
+    connected = ", ".join(f".{port.name}({port.name})" for port in signature)
+    instance = f"  {target} {f'#({given}) ' if overridden else ''}{INNER} ({connected});\n"
+    return f"module {slot.name}${secret};\n{declared}{instance}endmodule\n"

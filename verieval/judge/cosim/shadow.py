@@ -1,0 +1,77 @@
+"""Candidates in the shadow of the reference: one run of the test for all of them.
+
+A cocotb test is a program that sees a design through its outputs alone. If it runs on the reference, and a candidate
+beside it gets the same inputs at the same times and has, whenever the test reads an output, the very value there that
+the reference has, bit for bit with X and Z, then the test would do and see the same with that candidate, and pass. So
+the test is run once, on the reference; wires compare every output of every candidate with the reference's; and with
+each read of an output the harness reads who agrees on it. Who agrees always has passed. Who does not is tested by
+itself, as those are who cannot be compared so:
+
+* candidates with delays of their own, which could still be about to change when a read happens;
+* all of them, where the test reads anything at a moment at which it also wrote, or was woken by an edge: then the
+  comparison might be a step behind what it compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verieval.judge.cosim.batch import INNER, Batch, Slot, cocotb_bench, own_modules, signatures
+from verieval.task import Port, Task
+from verieval.verilog import code_tokens
+
+
+def can_be_shadowed(source: str) -> bool:
+    """Whether a candidate, which need not be simulated alone, has no delays: only parameter lists have a ``#``."""
+    found = code_tokens(source)
+    return not any(token.text == "#" and found[index - 1].text == "=" for index, token in enumerate(found))
+
+
+def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
+    """Put candidates beside the reference; the batch's slots are the reference's.
+
+    Raises:
+        VerievalError: the task's reference does not show the widths of the ports.
+    """
+    files: dict[str, str] = {}
+    names: dict[str, str] = {}
+    targets: list[str] = []
+    for number, source in enumerate([task.reference or "", *sources]):
+        name = f"candidate{number}.sv" if number else "reference.sv"
+        files[name], target = own_modules(source, task.module, f"m{number}", secret, names)
+        targets.append(target)
+    text: list[str] = []
+    slots: list[Slot] = []
+    for index, (values, ports) in enumerate(zip(cocotb_bench(task).instances, signatures(task), strict=True)):
+        slot = Slot(f"g{index}", 0, values)
+        slots.append(slot)
+        text.append(_group(slot, targets, ports, secret, overridden=index > 0))
+    top = f"top_{secret}"
+    inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
+    wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
+    return Batch(task, top, files, wrapper, tuple(slots), names, shadows=len(sources))
+
+
+def _group(slot: Slot, targets: Sequence[str], ports: Sequence[Port], secret: str, *, overridden: bool) -> str:
+    """The reference as ``dut``, the candidates as ``shadow0`` and so on, one variable for each input of all of them."""
+    values = slot.parameters.items()
+    given = f"#({', '.join(f'.{name}({value})' for name, value in values)}) " if overridden else ""
+    lines = [f"parameter {name} = {value};" for name, value in values]
+    outputs = [port for port in ports if port.direction != "input"]
+    for port in ports:
+        wide = f"[{port.width - 1}:0]"
+        if port.direction == "input":
+            lines.append(f"reg {wide} {port.name};")
+            continue
+        lines.append(f"wire {wide} {port.name};")
+        copies = [f"{port.name}_{number}_{secret}" for number in range(len(targets) - 1)]
+        lines += [f"wire {wide} {copy};" for copy in copies]
+        same = ", ".join(f"{copy} === {port.name}" for copy in reversed(copies))
+        lines.append(f"wire [{len(copies) - 1}:0] same_{port.name} = {{{same}}};")
+    for number, target in enumerate(targets):
+        ending = f"_{number - 1}_{secret}" if number else ""
+        connected = [f".{port.name}({port.name}{ending if port in outputs else ''})" for port in ports]
+        inner = f"shadow{number - 1}" if number else INNER
+        lines.append(f"{target} {given}{inner} ({', '.join(connected)});")
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"module {slot.name}${secret};\n{body}endmodule\n"

@@ -1,0 +1,267 @@
+"""Simulate candidates of one task with its cocotb test, together where that is sound and alone where it is not.
+
+Together they take one start of Python. A batch only ever gives results that a candidate alone would have: whatever
+goes wrong in it (a text that does not compile, a simulation that hangs or dies, a results file that is not as it should
+be) is traced to the candidate in question, which is judged alone, and the others are judged again without it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from verieval.errors import VerievalError
+from verieval.judge.cosim.batch import INNER, Batch, cocotb_bench, make_batch, stands_alone
+from verieval.judge.cosim.python import HARNESS, RESULTS, STAND_INS, Python
+from verieval.judge.cosim.results import SlotResult, read_results
+from verieval.judge.cosim.shadow import can_be_shadowed, make_shadows
+from verieval.judge.cosim.simulators import Simulator
+from verieval.judge.icarus import Trial, compile_alone, compiler_end, cut
+from verieval.judge.process import Done, Launcher, Lost, ProcessResult, Step
+from verieval.judge.rules import BenchReport, OfficialVerdict
+from verieval.task import CocotbBench, Port, SourceFile, Task
+
+SIZE = 20  # candidates simulated together
+PROGRESS = "progress"
+_TEST_US = 10_000  # simulated time of one test
+_FAILED = OfficialVerdict(False, "failed")
+_PASSED = OfficialVerdict(True, "passed")
+
+
+@dataclass(frozen=True)
+class Cosimulator:
+    """What every trial with cocotb has in common.
+
+    Attributes:
+        engine: what simulates.
+        python: what it loads.
+        secret: hexadecimal digits in the names around the candidates.
+    """
+
+    engine: Simulator
+    python: Python
+    secret: str
+
+
+def run_together(launcher: Launcher, simulator: Cosimulator, task: Task, sources: Sequence[str]) -> list[Trial | None]:
+    """Trials of several candidates, in order; None for each that has to be judged alone.
+
+    Raises:
+        VerievalError: a tool cannot be started, or the work folder cannot be used.
+        Lost: the launcher or a tool was killed from outside.
+    """
+    trials: list[Trial | None] = [None] * len(sources)
+    left = [number for number, source in enumerate(sources) if not stands_alone(source)]
+    shadowed = [number for number in left if can_be_shadowed(sources[number])]
+    if len(shadowed) > 1 and simulator.engine.four_state:
+        agreed = _run_shadows(launcher, simulator, task, [sources[number] for number in shadowed])
+        for place, trial in agreed.items():
+            trials[shadowed[place]] = trial
+        left = [number for number in left if trials[number] is None]
+    # Every round either ends or takes a candidate out.
+    while len(left) > 1:
+        batch = make_batch(task, [sources[number] for number in left], simulator.secret)
+        done = _run(launcher, simulator, batch, _batch_seconds(launcher, batch))
+        if len(done.steps) < 2:
+            fit = [number for number in left if _compiles(launcher, simulator, task, sources[number])]
+            if len(fit) == len(left):
+                break  # only together they do not compile
+            left = fit
+            continue
+        results = _results(done, batch)
+        if results is not None:
+            for place, number in enumerate(left):
+                trials[number] = _trial(done, batch, results[place], share=len(left))
+            break
+        left.remove(left[_suspect(done, batch)])
+    return trials
+
+
+def _run_shadows(launcher: Launcher, simulator: Cosimulator, task: Task, sources: Sequence[str]) -> dict[int, Trial]:
+    """Trials of the candidates that agree with the reference whenever the test looks; others are left to be tested."""
+    batch = make_shadows(task, sources, simulator.secret)
+    done = _run(launcher, simulator, batch, _batch_seconds(launcher, batch))
+    if len(done.steps) < 2:
+        return {}
+    results = _results(done, batch)
+    if results is None or results[0].failed:
+        return {}
+    last = done.printed.get(PROGRESS, "").rstrip().rpartition("\n")[2].split()
+    if len(last) != 2 or last[1] != "1":
+        return {}  # the test reads at moments at which it cannot be said
+    among = int(last[0])
+    return {
+        number: _trial(done, batch, results[0], share=len(sources))
+        for number in range(len(sources))
+        if among >> number & 1
+    }
+
+
+def run_alone(
+    launcher: Launcher, simulator: Cosimulator, task: Task, source: str, *, slack: float = 1.0, cpu: float | None = None
+) -> Trial:
+    """The trial of one candidate.
+
+    Args:
+        launcher: where it runs.
+        simulator: with what.
+        task: the task.
+        source: the candidate's text.
+        slack: CPU limits are multiplied by this.
+        cpu: CPU seconds of the simulation; None for the limit of the launcher.
+
+    Raises:
+        VerievalError: a tool cannot be started, or the work folder cannot be used.
+        Lost: the launcher or a tool was killed from outside.
+    """
+    batch = make_batch(task, [source], simulator.secret)
+    done = _run(launcher, simulator, batch, cpu or launcher.limits.simulate_cpu * slack, slack=slack)
+    if len(done.steps) == 2:
+        results = _results(done, batch)
+        return _trial(done, batch, results[0] if results else None)
+    return _not_compiled(launcher, simulator, batch, source, done)
+
+
+def compile_only(launcher: Launcher, simulator: Cosimulator, task: Task, source: str) -> Trial:
+    """What the compiler says of a candidate that must not be simulated. Raises as :func:`run_alone` does."""
+    batch = make_batch(task, [source], simulator.secret)
+    compiler, _ = _steps(launcher, simulator, batch, 1.0, 1.0)
+    done = launcher.run(_files(simulator.engine, batch), [compiler])
+    if done.steps[0].returncode == 0:
+        return replace(_NOTHING, compile=done.steps[0], compiled=True)
+    return _not_compiled(launcher, simulator, batch, source, done)
+
+
+def probe(launcher: Launcher, simulator: Cosimulator) -> None:
+    """Run a test that must pass, so that a broken installation of cocotb is not taken for broken candidates.
+
+    Raises:
+        VerievalError: it does not, or not within the limits.
+        Lost: a tool was killed from outside.
+    """
+    test = (
+        "import cocotb\nfrom cocotb.triggers import Timer\n\n\n@cocotb.test()\nasync def follows(dut):\n"
+        "    for bit in (0, 1):\n        dut.a.value = bit\n        await Timer(1, unit='ns')\n"
+        "        assert str(dut.b.value) == str(1 - bit)\n"
+    )
+    module = "module probe(input wire a, output wire b);\nassign b = ~a;\nendmodule\n"
+    bench = CocotbBench((SourceFile("test_probe.py", test),))
+    ports = (Port("a", "input", 1), Port("b", "output", 1))
+    task = Task(id="probe", prompt="", module="probe", ports=ports, reference=module, oracle=bench)
+    trial = run_alone(launcher, simulator, task, module)
+    if trial.report is None or not trial.report.clean:
+        words = (trial.tests.message if trial.tests else "") or trial.last_log.strip().rpartition("\n")[2]
+        raise VerievalError(
+            f"cocotb {simulator.python.version} fails with {simulator.engine.name} on a one-line module, so the "
+            f"installation is broken or the limits are too small: {words or 'it says nothing'}"
+        )
+
+
+_NOTHING = Trial(ProcessResult(None, 0, "", 0.0, 0.0, 0), "", False, _FAILED, None)
+
+
+def _run(launcher: Launcher, simulator: Cosimulator, batch: Batch, seconds: float, *, slack: float = 1.0) -> Done:
+    return launcher.run(_files(simulator.engine, batch), _steps(launcher, simulator, batch, seconds, slack))
+
+
+def _files(engine: Simulator, batch: Batch) -> dict[str, bytes]:
+    bench = cocotb_bench(batch.task)
+    ports = [port.name for port in batch.task.ports]
+    about = {
+        "module": bench.module,
+        "inner": INNER,
+        "slots": [[slot.name, ports] for slot in batch.slots],
+        "timeout_us": _TEST_US,
+        "shadows": batch.shadows,
+    }
+    texts = {
+        "slots.sv": batch.wrapper,
+        "batch.json": json.dumps(about),
+        "verieval_harness.py": HARNESS.read_text(),
+        **engine.files(),
+        **STAND_INS,
+        **{source.name: source.text for source in bench.sources},
+        **batch.files,
+    }
+    return {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+
+
+def _steps(launcher: Launcher, simulator: Cosimulator, batch: Batch, seconds: float, slack: float) -> tuple[Step, Step]:
+    engine, python = simulator.engine, simulator.python
+    environment = {**python.environment(batch.top), "VERIEVAL_PROGRESS": "{secret}-" + PROGRESS}
+    return (
+        engine.compiler(batch, launcher.limits.compile_cpu * slack * engine.compile_factor),
+        Step(engine.run(python), seconds, env=tuple(environment.items()), returns=(RESULTS, PROGRESS)),
+    )
+
+
+def _batch_seconds(launcher: Launcher, batch: Batch) -> float:
+    """CPU seconds after which something must be wrong in a batch; a slot takes a few hundredths of a second."""
+    return min(launcher.limits.simulate_cpu, 5 + 0.5 * len(batch.slots))
+
+
+def _compiles(launcher: Launcher, simulator: Cosimulator, task: Task, source: str) -> bool:
+    return compile_only(launcher, simulator, task, source).compiled
+
+
+def _results(done: Done, batch: Batch) -> list[SlotResult] | None:
+    """Results by candidate, of its first slot that failed or else of all together; None where there are none."""
+    ran = done.steps[1]
+    if ran.returncode != 0 or ran.killed:
+        return None
+    found = read_results(done.printed.get(RESULTS, ""), [slot.name for slot in batch.slots])
+    if found is None:
+        return None
+    merged: dict[int, SlotResult] = {}
+    for slot in batch.slots:
+        result = found[slot.name]
+        if result.failed and slot.parameters:
+            values = ", ".join(f"{name}={value}" for name, value in slot.parameters.items())
+            result = replace(result, message=f"{result.message} [{values}]")
+        before = merged.get(slot.candidate)
+        if before is None:
+            merged[slot.candidate] = result
+        else:
+            chosen = before if before.failed else result
+            merged[slot.candidate] = replace(chosen, tests=before.tests + result.tests)
+    return [merged[number] for number in sorted(merged)]
+
+
+def _suspect(done: Done, batch: Batch) -> int:
+    """The candidate whose slot was at work when the simulation went wrong; the first where nobody was."""
+    begun = done.printed.get(PROGRESS, "").split()
+    owners: Mapping[str, int] = {slot.name: slot.candidate for slot in batch.slots}
+    return next((owners[name] for name in reversed(begun) if name in owners), 0)
+
+
+def _trial(done: Done, batch: Batch, result: SlotResult | None, *, share: int = 1) -> Trial:
+    """The trial of one candidate, with its share of the time."""
+    compiled, ran = (replace(step, cpu=step.cpu / share) for step in done.steps)
+    failed = 0 if result is None or not result.failed else 1
+    report = BenchReport(0, False) if result is None else BenchReport(1, not failed, failed, result.tests)
+    return replace(
+        _NOTHING,
+        compile=compiled,
+        compile_log=cut(batch.restore(done.printed.get("compile.log", ""))),
+        compiled=True,
+        official=_PASSED if report.clean else _FAILED,
+        report=report,
+        simulate=ran,
+        output=cut(batch.restore(done.printed.get("stdout", ""))),
+        tests=result,
+    )
+
+
+def _not_compiled(launcher: Launcher, simulator: Cosimulator, batch: Batch, source: str, done: Done) -> Trial:
+    log = batch.restore(done.printed.get("compile.log", ""))
+    compiled = compiler_end(done.steps[0], log)
+    trial = replace(_NOTHING, compile=compiled, compile_log=cut(log))
+    if compiled.signal:
+        return trial
+    flags = cocotb_bench(batch.task).compile_flags
+    alone, alone_log = compile_alone(launcher, simulator.engine.toolchain, flags, batch.task.module, source)
+    return replace(trial, alone=alone, alone_log=cut(alone_log))
+
+
+__all__ = ["SIZE", "Cosimulator", "Lost", "compile_only", "probe", "run_alone", "run_together"]
