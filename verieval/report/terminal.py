@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verieval.report.distinct import COUNTS
 from verieval.report.summary import Report
 from verieval.report.text import printable
 from verieval.run.manifest import Manifest
@@ -52,6 +53,8 @@ def sections(report: Report, manifest: Manifest, *, differences: bool = False) -
         never = sum(task["c"] == 0 for task in summary["tasks"])
         title = f"Lowest pass rates ({headline}; {never} of {summary['tasks_total']} tasks never pass)"
         yield Section(title, ("task", "passed", "outcomes"), worst)
+    if "distinct" in report:
+        yield _distinct(report["distinct"])
     if differences:
         listed = tuple(
             (
@@ -190,6 +193,17 @@ def _notes(report: Report) -> Iterator[str]:
         )
     if report["repaired"]:
         yield f"{report['repaired']} failed samples would pass with their missing endmodule added (a diagnostic)"
+
+
+def _distinct(distinct: Mapping[str, Any]) -> Section:
+    """The sums, then the tasks with the fewest distinct designs for their samples."""
+    tasks = sorted(distinct["tasks"], key=lambda task: task["designs"] / max(task["with_code"], 1))
+    rows = [{"id": "all", **distinct["total"]}, *tasks[:WORST]]
+    return Section(
+        "Distinct designs, names and layout not counted (all tasks, then those with the fewest for their samples)",
+        ("task", *(count.replace("_", " ") for count in COUNTS)),
+        tuple((row["id"], *(str(row[count]) for count in COUNTS)) for row in rows),
+    )
 
 
 def _named(items: Mapping[str, str]) -> str:
