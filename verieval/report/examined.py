@@ -26,10 +26,10 @@ def summarise_examined(run: RunData) -> dict[str, Any] | None:
     Returns:
         ``synth``: ``tools`` (the distinct sets of tools and limits), ``samples`` (with an answer), ``of`` (with a
         verdict), ``status`` (samples by status), ``latches`` (samples with an inferred latch), and ``passed``, the same
-        of the samples that pass ``strict``, with ``ratio``: the geometric mean of cells, flip-flops and depth against the
-        reference's, over those where both are above zero.
-        ``equiv``: ``tools``, ``samples``, ``of``, ``kinds`` (by criterion and ``passed`` or ``failed``, samples by kind),
-        ``passed_but_refuted`` and ``failed_but_proven`` (of ``strict``), and ``reasons`` of what is unknown.
+        of the samples that pass ``strict``, with ``ratio``: the geometric mean of cells, flip-flops and depth against
+        the reference's, over those where both are above zero.
+        ``equiv``: ``tools``, ``samples``, ``of``, ``kinds`` (by criterion and ``passed`` or ``failed``, samples by
+        kind), ``passed_but_refuted`` and ``failed_but_proven`` (of ``strict``), and ``reasons`` of what is unknown.
         Each is None where its stage was not asked for.
     """
     rows: Rows = read_examined(run.path)

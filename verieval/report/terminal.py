@@ -177,11 +177,8 @@ def _outcomes(summary: Mapping[str, Any]) -> Section:
 def _examined(examined: Mapping[str, Any]) -> Iterator[Section]:
     """Synthesis and equivalence, said to be no part of the estimates."""
     if synth := examined["synth"]:
-        passed, rows = synth["passed"], []
-        rows += [
-            (f"synthesis: {name}", str(count), str(passed["status"].get(name, 0)))
-            for name, count in synth["status"].items()
-        ]
+        passed = synth["passed"]
+        rows = [(name, str(count), str(passed["status"].get(name, 0))) for name, count in synth["status"].items()]
         rows.append(("a latch is inferred", str(synth["latches"]), str(passed["latches"])))
         for name, ratio in passed["ratio"].items():
             mean, largest = ratio["geometric_mean"], ratio["largest"]
@@ -191,14 +188,13 @@ def _examined(examined: Mapping[str, Any]) -> Iterator[Section]:
         yield Section(title, ("", "samples", "of those that pass (strict)"), tuple(rows))
     if equiv := examined["equiv"]:
         kinds = equiv["kinds"]["strict"]
-        rows = [(word, *(str(count) for count in kinds[word].values())) for word in ("passed", "failed")]
+        counted = tuple((word, *(str(count) for count in kinds[word].values())) for word in ("passed", "failed"))
         title = f"Equivalence, beside pass@k ({equiv['samples']} of {equiv['of']} samples, {_with(equiv['tools'])})"
-        yield Section(title, ("strict", *kinds["passed"]), tuple(rows))
-        listed = [
-            (name.replace("_", " "), _samples(equiv[name])) for name in ("passed_but_refuted", "failed_but_proven")
-        ]
-        if any(samples for _, samples in listed):
-            yield Section("Where bench and proof disagree", ("", "samples"), tuple(row for row in listed if row[1]))
+        yield Section(title, ("strict", *kinds["passed"]), counted)
+        names = [name for name in ("passed_but_refuted", "failed_but_proven") if equiv[name]]
+        if names:
+            listed = tuple((name.replace("_", " "), _samples(equiv[name])) for name in names)
+            yield Section("Where bench and proof disagree", ("", "samples"), listed)
 
 
 def _with(tools: Sequence[Mapping[str, Any]]) -> str:
