@@ -38,6 +38,10 @@ class Simulator(Protocol):
         """``icarus`` or ``verilator``, by which cocotb's library for it is called too."""
 
     @property
+    def version(self) -> str:
+        """Its version."""
+
+    @property
     def four_state(self) -> bool:
         """It knows X and Z, so that an undriven output is seen as such."""
 
@@ -69,6 +73,11 @@ class Icarus:
     name: str = "icarus"
     four_state: bool = True
     compile_factor: float = 1.0
+
+    @property
+    def version(self) -> str:
+        """The toolchain's."""
+        return self.toolchain.version
 
     def describe(self) -> dict[str, str]:
         """Nothing: the toolchain is in the manifest anyway."""
