@@ -181,6 +181,11 @@ class Benchmark:
         """Some task has a bench in Python."""
         return any(isinstance(task.oracle, CocotbBench) for task in self.tasks)
 
+    @property
+    def only_cocotb(self) -> bool:
+        """Every task has a bench in Python."""
+        return all(isinstance(task.oracle, CocotbBench) for task in self.tasks)
+
     @cached_property
     def sha256(self) -> str:
         """Content hash over all tasks, in order."""

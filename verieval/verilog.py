@@ -108,6 +108,11 @@ def mask(text: str) -> str:
     return _HIDING.sub(lambda match: match[0] if match["plain"] else _VISIBLE.sub(" ", match[0]), text)
 
 
+def blank_comments(text: str) -> str:
+    """Return the text with comments blanked; same length, line ends kept."""
+    return _HIDING.sub(lambda match: _VISIBLE.sub(" ", match[0]) if match[0][0] == "/" else match[0], text)
+
+
 def modules(text: str) -> list[ModuleSpan]:
     """Return every module definition outside comments, strings and macro bodies, in order of its start.
 

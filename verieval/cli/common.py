@@ -16,6 +16,7 @@ from verieval.verdict import CRITERIA
 if TYPE_CHECKING:
     from verieval.completion import Completion
     from verieval.judge import JudgePool, Limits, Toolchain
+    from verieval.judge.cosim.simulators import Simulator
     from verieval.judge.sandbox import Sandbox
     from verieval.run.store import RunStore
     from verieval.task import Benchmark
@@ -85,6 +86,14 @@ sandbox_option = click.option(
     help="Refuse to judge without a sandbox, or do without one (default: bubblewrap where it works).",
 )
 
+simulator_option = click.option(
+    "--simulator",
+    type=click.Choice(["icarus", "verilator"]),
+    default="icarus",
+    show_default=True,
+    help="What runs benches in Python. Icarus decides in either case what compiles.",
+)
+
 BENCHMARK_OPTIONS = (
     data_option,
     tasks_option,
@@ -94,6 +103,7 @@ BENCHMARK_OPTIONS = (
 JUDGING_OPTIONS = (
     jobs_option,
     icarus_option,
+    simulator_option,
     click.option(
         "--cpu-limit",
         type=click.IntRange(1, MAX_SECONDS),
@@ -191,16 +201,20 @@ def prepare_judge(
         VerievalError: no simulator, or one that cannot judge this benchmark, or a limit out of range.
     """
     from verieval.judge import JudgePool
+    from verieval.judge.cosim.simulators import find_simulator
     from verieval.run.manifest import cores
 
     toolchain, limits = tools()
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
-    sandbox = open_sandbox(benchmark, toolchain, limits, options["sandbox"])
+    simulator = find_simulator(options["simulator"], toolchain)
+    sandbox = open_sandbox(benchmark, simulator, limits, options["sandbox"])
     jobs = options["jobs"] or cores()
-    return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox)
+    return lambda extraction: JudgePool(
+        benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox, simulator=simulator
+    )
 
 
-def open_sandbox(benchmark: Benchmark, toolchain: Toolchain, limits: Limits, wanted: bool | None) -> Sandbox:
+def open_sandbox(benchmark: Benchmark, simulator: Simulator, limits: Limits, wanted: bool | None) -> Sandbox:
     """The sandbox that there is for a benchmark, with a word to the user where there is none.
 
     Raises:
@@ -209,7 +223,8 @@ def open_sandbox(benchmark: Benchmark, toolchain: Toolchain, limits: Limits, wan
     from verieval.judge.cosim.python import needs
     from verieval.judge.sandbox import find_sandbox
 
-    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=wanted, also=needs(benchmark))
+    also = needs(benchmark) + simulator.needs()
+    sandbox = find_sandbox(simulator.toolchain, limits.work_mib, wanted=wanted, also=also)
     if not sandbox.holds:
         note(
             f"no sandbox, since {sandbox.reason}: candidates run under resource limits alone, and those that the "

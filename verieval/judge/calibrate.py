@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from verieval.errors import VerievalError
 from verieval.judge.calibrate_sources import stubs, without_power_up
-from verieval.task import Task
+from verieval.task import Task, Testbench
 
 PowerUp = Literal["insensitive", "sensitive", "n/a"]
 
@@ -178,7 +178,7 @@ def _flags(task: Task, found: Calibration, reference: Observation, inputs: _Inpu
     constant = bool(task.ports) and all(port.direction == "output" for port in task.ports)
     flags = {
         "reference_fails": not reference.official or not reference.clean,
-        "no_trace": found.trace is None,
+        "no_trace": found.trace is None and isinstance(task.oracle, Testbench),
         "vacuous": bool(found.stubs_passed) and not constant,
         "power_up": found.power_up == "sensitive",
         "inputs_depend": found.inputs_depend is True,

@@ -69,14 +69,16 @@ class Visible:
     Attributes:
         paths: files and folders.
         binaries: executables and libraries whose own shared libraries have to be visible too.
+        links: symbolic links to make, ``(link, target)``, for what a tool reads of itself where there is no ``/proc``.
     """
 
     paths: tuple[Path, ...] = ()
     binaries: tuple[Path, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: Visible) -> Visible:
         """Both."""
-        return Visible(self.paths + other.paths, self.binaries + other.binaries)
+        return Visible(self.paths + other.paths, self.binaries + other.binaries, self.links + other.links)
 
 
 def find_sandbox(
@@ -123,6 +125,8 @@ def _options(toolchain: Toolchain, work_mib: int, also: Visible) -> list[str]:
     options += ["--die-with-parent", "--clearenv", "--dev-bind", "/dev/null", "/dev/null"]
     for path in _visible(toolchain, also):
         options += ["--ro-bind", path, path]
+    for link, target in also.links:
+        options += ["--symlink", target, link]
     for path in _hidden():
         options += ["--tmpfs", path]
     for path in map(str, also.paths):  # after what is hidden, which may hold them

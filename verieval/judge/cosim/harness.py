@@ -119,7 +119,7 @@ class _Output(_Spy):
         same = self._same.get_signal_val_binstr()
         if same != self._agreed.all:
             self._agreed.among &= int(same, 2)
-        return self._handle.get_signal_val_binstr()
+        return str(self._handle.get_signal_val_binstr())
 
 
 class _Agreed:
