@@ -43,16 +43,26 @@ async def inverts(dut):
 
 
 def write_task(
-    top: Path, test: str, *, name: str = "invert", reference: str | None = None, more: str = "", **files: str
+    top: Path,
+    test: str,
+    *,
+    name: str = "invert",
+    reference: str | None = None,
+    keys: str = "",
+    more: str = "",
+    **files: str,
 ) -> Path:
-    """A suite of one task, whose bench is ``test``; ``files`` are modules beside the families."""
+    """A suite of one task, whose bench is ``test``.
+
+    ``keys`` and ``more`` go before and after the ports in ``task.toml``; ``files`` are modules beside the families.
+    """
     folder = top / "family" / name
     folder.mkdir(parents=True)
     ports = "".join(
         f'[[ports]]\nname = "{port}"\ndirection = "{direction}"\nwidth = {width}\n'
         for port, (direction, width) in PORTS[name].items()
     )
-    about = f'id = "{name}"\nmodule = "{name}"\nlevel = "unit"\ntags = []\n{ports}{more}'
+    about = f'id = "{name}"\nmodule = "{name}"\nlevel = "unit"\ntags = []\n{keys}{ports}{more}'
     texts = {"task.toml": about, "spec.md": "As it says.\n", "reference.sv": reference or REFERENCES[name]}
     for file, text in {**texts, f"test_{name}.py": test}.items():
         (folder / file).write_text(text)

@@ -49,7 +49,9 @@ CASES = {
     "one too few": case(WRAP, "count < limit", "count + 8'd1 < limit", outcome="mismatch", reason="into the test"),
     "a reset to another value": case(WRAP, "count   <= 8'd0", "count <= 8'd1", outcome="mismatch"),
     "a reset that waits for the clock": case(COUNTER, " or negedge rst_n", "", outcome="mismatch"),
-    "a reset of the other polarity": case(WRAP, "negedge rst_n", "posedge rst_n", "!rst_n", "rst_n", outcome="mismatch"),
+    "a reset of the other polarity": case(
+        WRAP, "negedge rst_n", "posedge rst_n", "!rst_n", "rst_n", outcome="mismatch"
+    ),
     "right for the default alone": case(
         GRAY, "value ^ (value >> 1)", "WIDTH == 11 ? value : value ^ (value >> 1)", outcome="mismatch",
         reason="[WIDTH=11]",
@@ -132,7 +134,9 @@ CASES = {
     "it asks for the time": case(GRAY, END, "wire [63:0] t = $time;\nendmodule", outcome="passed"),
     "it answers by the time": case(HEX, "digit || hex_letter", "(digit || hex_letter) ^ ($time > 40)",
                                    outcome="mismatch"),
-    "random numbers": case(WRAP, END, "integer r; always @(posedge clk) r <= $urandom;\nendmodule", outcome="!mismatch"),
+    "random numbers": case(
+        WRAP, END, "integer r; always @(posedge clk) r <= $urandom;\nendmodule", outcome="!mismatch"
+    ),
     "it ends the simulation": case(HEX, END, "initial $finish;\nendmodule", outcome="forbidden", reason="$finish"),
     "it stops the simulation": case(WRAP, END, "always @(posedge clk) $stop;\nendmodule", outcome="forbidden"),
     "it never comes to rest": case(

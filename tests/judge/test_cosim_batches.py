@@ -87,7 +87,9 @@ def test_all_that_agree_with_the_reference_take_one_simulation(
 def test_the_others_take_one_more(trials: Trials, invert: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
     sources = [*GOOD[:5], WRONG, *GOOD[5:9], UNKNOWN, NARROW]
-    found = [one and finding(source, one) for source, one in zip(sources, trials.together(invert, sources), strict=True)]
+    found = [
+        one and finding(source, one) for source, one in zip(sources, trials.together(invert, sources), strict=True)
+    ]
     assert [one and one.outcome for one in found] == [
         *["passed"] * 5, "mismatch", *["passed"] * 4, "mismatch", "interface",
     ]  # fmt: skip
@@ -216,9 +218,7 @@ def test_tests_that_wait_for_edges(
     sources = list(TOGGLERS.values())
     found = trials.together(task, sources)
     alone = {name: finding(source, trials.alone(task, source)) for name, source in TOGGLERS.items()}
-    together = {
-        name: one and finding(source, one) for (name, source), one in zip(TOGGLERS.items(), found, strict=True)
-    }
+    together = {name: one and finding(source, one) for (name, source), one in zip(TOGGLERS.items(), found, strict=True)}
     assert together == alone
     assert alone["right"].outcome == alone["right too"].outcome == "passed"
     assert alone["stuck"].outcome == alone["without reset"].outcome == "mismatch"
@@ -255,11 +255,13 @@ async def at_once(dut):
     ],
     ids=["read-only", "before the write", "read-write", "value change"],
 )
-def test_tests_that_read_while_they_write(
-    trigger: str, wait: str, read: str, trials: Trials, tmp_path: Path
-) -> None:
+def test_tests_that_read_while_they_write(trigger: str, wait: str, read: str, trials: Trials, tmp_path: Path) -> None:
     task = load_task(tmp_path / "suite", READS_AND_WRITES.format(trigger=trigger, wait=wait, read=read))
-    sources = [*GOOD[:3], module("assign y = a == 5 ? 4'd9 : ~a;"), module("reg [3:0] r; always @* r <= ~a; assign y = r;")]
+    sources = [
+        *GOOD[:3],
+        module("assign y = a == 5 ? 4'd9 : ~a;"),
+        module("reg [3:0] r; always @* r <= ~a; assign y = r;"),
+    ]
     found = trials.together(task, sources)
     alone = [finding(source, trials.alone(task, source)) for source in sources]
     assert [one and finding(source, one) for source, one in zip(sources, found, strict=True)] == alone
@@ -275,28 +277,35 @@ FAULTY = {
     "has no test": LOOKS.replace("@cocotb.test()\n", ""),
     "imports what is not there": "import numpy\n" + LOOKS,
     "loops for ever": LOOKS.replace("    for value", "    while True:\n        pass\n    for value"),
-    "waits for ever": LOOKS.replace("    for value", "    while True:\n        await Timer(1, unit='us')\n    for value"),
+    "waits for ever": LOOKS.replace(
+        "    for value", "    while True:\n        await Timer(1, unit='us')\n    for value"
+    ),
     "exits": LOOKS.replace("    for value", "    import os\n    os._exit(0)\n    for value"),
     "ends Python": LOOKS.replace("    for value", "    raise SystemExit(0)\n    for value"),
-    "is skipped": LOOKS.replace("@cocotb.test()", "@cocotb.test(skip=True)"),
     "reads what is not there": LOOKS.replace("dut.y.value)", "dut.nothing.value)"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTY)
-def test_no_candidate_passes_a_test_that_is_at_fault(fault: str, toolchain: Toolchain, tmp_path: Path) -> None:
-    benchmark = benchmarks.load("verieval", write_task(tmp_path / "suite", FAULTY[fault]))
-    found = judge(benchmark, toolchain, tmp_path, {"right": INVERT, "wrong": WRONG})
-    assert "passed" not in {one.outcome for one in found.values()}, found
-    assert {one.stage for one in found.values()} <= {"compiled", "simulated"}
+def test_no_candidate_passes_a_test_that_is_at_fault(fault: str, trials: Trials, tmp_path: Path) -> None:
+    task = load_task(tmp_path / "suite", FAULTY[fault])
+    found = finding(INVERT, trials.alone(task, INVERT))
+    assert found.outcome in ("crash", "mismatch", "timeout"), found
+    assert found.stage in ("compiled", "simulated")
+
+
+def test_a_pool_says_so_too(toolchain: Toolchain, tmp_path: Path) -> None:
+    benchmark = benchmarks.load("verieval", write_task(tmp_path / "suite", FAULTY["raises at its import"]))
+    found = judge(benchmark, toolchain, tmp_path, {"right": INVERT, "as right": GOOD[0], "wrong": WRONG})
+    assert {(one.outcome, one.stage) for one in found.values()} == {("crash", "simulated")}
 
 
 def test_a_test_may_have_several_files_tests_and_configurations(trials: Trials, tmp_path: Path) -> None:
-    reference = "module invert #(parameter N = 4, M = 0)(input [N-1:0] a, output [N-1:0] y);\n  assign y = ~a ^ M;\nendmodule\n"
-    more = (
-        "configurations = [{N = 2}, {N = 7, M = 5}]\n[[parameters]]\nname = \"N\"\ndefault = 4\n"
-        "[[parameters]]\nname = \"M\"\ndefault = 0\n"
+    reference = (
+        "module invert #(parameter N = 4, M = 0)(input [N-1:0] a, output [N-1:0] y);\n  assign y = ~a ^ M;\nendmodule\n"
     )
+    keys = "configurations = [{N = 2}, {N = 7, M = 5}]\n"
+    more = '[[parameters]]\nname = "N"\ndefault = 4\n[[parameters]]\nname = "M"\ndefault = 0\n'
     test = (
         "import cocotb\nfrom cocotb.triggers import Timer\nfrom model import expected\n\n\n"
         "async def look(dut, values):\n    n, m = int(dut.N.value), int(dut.M.value)\n"
@@ -308,7 +317,7 @@ def test_a_test_may_have_several_files_tests_and_configurations(trials: Trials, 
         "    await look(dut, range(0, 128, step))\n"
     )
     task = load_task(
-        tmp_path / "suite", test, reference=reference, more=_first(more), model="def expected(value, n, m):\n"
+        tmp_path / "suite", test, reference=reference, keys=keys, more=more, model="def expected(value, n, m):\n"
         "    return (2**n - 1 - value) ^ m\n",
     )  # fmt: skip
     bad = reference.replace("~a ^ M", "~a ^ (N == 7 ? 4 : M)")
@@ -325,15 +334,11 @@ def test_a_test_may_have_several_files_tests_and_configurations(trials: Trials, 
     assert result[0].report.samples == 9  # three instances, three tests
 
 
-def _first(more: str) -> str:
-    """Keys of the task have to stand before its tables, where the ports are."""
-    return more
-
-
 # --- Mutants of the project's own tasks ----------------------------------------------------------------------------
 
 CHANGES = [
-    (r"(?<![<>=!&|^])<(?![<=])", "<="), (r"==", "!="), (r"\+", "-"), (r"&&", "||"), (r"\^", "&"), (r"posedge", "negedge"),
+    (r"(?<![<>=!&|^])<(?![<=])", "<="), (r"==", "!="), (r"\+", "-"), (r"&&", "||"), (r"\^", "&"),
+    (r"posedge", "negedge"),
     (r"(?<=')d0\b", "d1"), (r"(?<=')b1\b", "b0"), (r"if \(!", "if ("), (r" \? ", " ? 1'b0 & "), (r"<= ", "<= ~"),
     (r"<= ", "<= #1 "), (r"= ", "= 1'bx ^ "), (r";\n", "; ;\n"), (r"endmodule", "wire spare;\nendmodule"),
     (r"endmodule", "wire [63:0] t = $time;\nendmodule"), (r"output", "input"), (r"\bbegin\b", "begin :"),
@@ -353,7 +358,7 @@ def mutants(reference: str, count: int, draw: random.Random) -> list[str]:
     return found
 
 
-FEW = ("gray_convert", "wrap_counter", "skid_stage", "bus_splitter")
+FEW = ("gray_convert", "wrap_counter", "skid_stage")
 
 
 def compare(trials: Trials, task: Task, sources: list[str]) -> set[str]:
@@ -373,7 +378,7 @@ def test_mutants_together_and_alone(trials: Trials) -> None:
     draw = random.Random(6)
     seen = set()
     for task in benchmarks.load("verieval", tasks=",".join(FEW)).tasks:
-        seen |= compare(trials, task, mutants(str(task.reference), 7, draw))
+        seen |= compare(trials, task, mutants(str(task.reference), 5, draw))
     assert seen >= {"passed", "mismatch"}
 
 
