@@ -98,7 +98,9 @@ def test_the_others_take_one_more(trials: Trials, invert: Task, monkeypatch: pyt
     assert found[5].detail == "inverts: y is 0111 for 9 (10 ns into the test)"
 
 
-@pytest.mark.parametrize("bad", [HANG, RESTLESS, DEEP], ids=["hang", "restless", "deep"])
+@pytest.mark.parametrize(
+    "bad", [HANG, pytest.param(RESTLESS, marks=pytest.mark.slow), DEEP], ids=["hang", "restless", "deep"]
+)
 def test_one_that_hangs_or_crashes_changes_no_other(trials: Trials, invert: Task, bad: str) -> None:
     sources = [*GOOD[:4], WRONG, bad, *GOOD[4:17], UNKNOWN]
     found = outcomes(trials, invert, sources)
@@ -181,20 +183,21 @@ QUIET = TOGGLES.format(
 )  # fmt: skip
 # Woken by an edge, outputs read there, at the moment of the edge.
 AT_THE_EDGE = TOGGLES.format(
-    imports="RisingEdge", start="Clock(dut.clk, 4, unit='ns').start(start_high=False)",
+    imports="FallingEdge, RisingEdge", start="Clock(dut.clk, 4, unit='ns').start(start_high=False)",
     body="""\
     await RisingEdge(dut.clk)
-    await RisingEdge(dut.clk)
+    await FallingEdge(dut.clk)
     dut.rst.value = 0
     for step in range(8):
         await RisingEdge(dut.clk)
         assert int(dut.q.value) == step % 2
 """,
 ).replace("import cocotb\n", "import cocotb\nfrom cocotb.clock import Clock\n")  # fmt: skip
-AFTER_THE_EDGE = AT_THE_EDGE.replace("import RisingEdge", "import FallingEdge, RisingEdge").replace(
+AFTER_THE_EDGE = AT_THE_EDGE.replace(
     "        await RisingEdge(dut.clk)\n        assert int(dut.q.value) == step % 2",
     "        await FallingEdge(dut.clk)\n        assert int(dut.q.value) == (step + 1) % 2",
 )
+assert AFTER_THE_EDGE != AT_THE_EDGE
 CLOCKED = "module toggle(input wire clk, input wire rst, output reg q);\n  {}\nendmodule\n"
 TOGGLERS = {
     "right": CLOCKED.format("always @(posedge clk) q <= rst ? 1'b0 : ~q;"),
@@ -250,8 +253,15 @@ async def at_once(dut):
     [
         ("ReadOnly, Timer", "Timer(1, unit='ns')", "await ReadOnly(); assert int(dut.y.value) == 10"),
         ("Timer", "Timer(1, unit='ns')", "assert int(dut.y.value) == 12"),  # the write has not been made yet
-        ("ReadWrite, Timer", "Timer(1, unit='ns')", "await ReadWrite(); int(dut.y.value)"),
-        ("Timer, ValueChange", "Timer(1, unit='ns')", "await ValueChange(dut.y); assert int(dut.y.value) == 10"),
+        pytest.param(
+            "ReadWrite, Timer", "Timer(1, unit='ns')", "await ReadWrite(); int(dut.y.value)", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "Timer, ValueChange",
+            "Timer(1, unit='ns')",
+            "await ValueChange(dut.y); assert int(dut.y.value) == 10",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["read-only", "before the write", "read-write", "value change"],
 )
@@ -322,9 +332,10 @@ def test_a_test_may_have_several_files_tests_and_configurations(trials: Trials, 
     )  # fmt: skip
     bad = reference.replace("~a ^ M", "~a ^ (N == 7 ? 4 : M)")
     spare = reference.replace("assign", "wire spare; assign")
-    result = trials.together(task, [spare, bad, reference])
-    findings = [one and finding(source, one) for source, one in zip([spare, bad, reference], result, strict=True)]
-    assert [one and one.outcome for one in findings] == ["passed", "mismatch", "passed"]
+    sources = [spare, bad, reference, bad.replace("4 : M", "0 : M")]
+    result = trials.together(task, sources)
+    findings = [one and finding(source, one) for source, one in zip(sources, result, strict=True)]
+    assert [one and one.outcome for one in findings] == ["passed", "mismatch", "passed", "mismatch"]
     assert findings[1] is not None
     assert findings[1].detail.endswith("[N=7, M=5]")
     assert findings[1] == finding(bad, trials.alone(task, bad))
@@ -358,7 +369,7 @@ def mutants(reference: str, count: int, draw: random.Random) -> list[str]:
     return found
 
 
-FEW = ("gray_convert", "wrap_counter", "skid_stage")
+FEW = ("gray_convert", "wrap_counter")
 
 
 def compare(trials: Trials, task: Task, sources: list[str]) -> set[str]:
@@ -378,7 +389,7 @@ def test_mutants_together_and_alone(trials: Trials) -> None:
     draw = random.Random(6)
     seen = set()
     for task in benchmarks.load("verieval", tasks=",".join(FEW)).tasks:
-        seen |= compare(trials, task, mutants(str(task.reference), 5, draw))
+        seen |= compare(trials, task, mutants(str(task.reference), 4, draw))
     assert seen >= {"passed", "mismatch"}
 
 
