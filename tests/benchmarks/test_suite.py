@@ -156,8 +156,8 @@ def test_each_shipped_test_keeps_to_its_task(task: Task) -> None:
     }
     imported |= {str(node.module).partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert imported <= {
-        "__future__", "bench", "cocotb", "collections", "dataclasses", "fractions", "functools", "itertools", "math", "random",
-        "string", "typing",
+        "__future__", "bench", "cocotb", "collections", "dataclasses", "fractions", "functools", "itertools", "math",
+        "random", "string", "typing",
     }  # fmt: skip
     assert {"cocotb", "bench"} <= imported
     # It waits for no edge, so that one run tells of all candidates that agree with the reference.

@@ -133,7 +133,7 @@ def test_a_selection_of_tasks_is_no_submission(arguments: tuple[str, ...], made:
 
 def test_a_run_that_was_judged_again_is_a_submission(made: Path, call: Call) -> None:
     shutil.copytree(made / "run", "run")
-    assert call("score", "run", "--reextract", "--quiet")[0] == 0
+    assert call("score", "run", *DATA, "--reextract", "--quiet")[0] == 0
     assert Path("run/manifest.1.json").exists()
     assert call("submit", *DATA, "run", "-o", "b.zip", *STATED)[0] == 0
 
