@@ -12,6 +12,8 @@ from verieval.errors import VerievalError
 from verieval.judge import Toolchain, find_toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
+# Twenty-eight tasks with benches in Verilog, as the project's own suite once had them.
+VERILOG_BENCHES = ROOT / "tests" / "verilog_benches"
 
 
 @pytest.fixture(autouse=True)
