@@ -14,14 +14,14 @@ say() { printf 'setup: %s\n' "$1"; }
 
 # command:package, the command telling whether the package is needed
 base_tools="iverilog:iverilog bwrap:bubblewrap"
-dev_tools="g++:g++ make:make"
+dev_tools="g++:g++ make:make verilator:verilator yosys:yosys"
 
 case ${1:-} in
     base) tools=$base_tools extras= ;;
     dev) tools="$base_tools $dev_tools" extras='[torch,dev]' ;;
     packages)
         for entry in $base_tools $dev_tools; do printf '%s ' "${entry#*:}"; done
-        printf 'python3 python3-venv\n'
+        printf 'python3 python3-venv libpython3-dev\n'
         exit 0
         ;;
     *) fail "say what to set up: base, dev or packages." ;;
@@ -70,6 +70,24 @@ if [ -z "$python" ] && [ -z "${PYTHON:-}" ] && [ "$(id -u)" = 0 ]; then
     python=$(find_python)
 fi
 [ -n "$python" ] || fail "VeriEval needs Python 3.11 or newer with its venv module; install one, or name it with PYTHON=/path/to/python3."
+
+# cocotb runs Python inside the simulator, as a shared library, which Debian has in a package of its own.
+if ! "$python" - <<'PYTHON'
+import ctypes, os, sys, sysconfig
+name = sysconfig.get_config_var("INSTSONAME") or ""
+places = [os.path.join(sysconfig.get_config_var("LIBDIR") or "", name), name]
+for place in places:
+    try:
+        ctypes.CDLL(place)
+        sys.exit(0)
+    except OSError:
+        pass
+sys.exit(1)
+PYTHON
+then
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    apt_install "libpython$version" || fail "$python has no shared library; use a Python that has one (built with --enable-shared)."
+fi
 
 # ---- Python packages --------------------------------------------------------------------------------------------------------
 # The stamp says what the environment was made from: this folder, this Python, these requirements.

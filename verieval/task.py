@@ -218,6 +218,11 @@ class Benchmark:
         """Some task has a bench in Python."""
         return any(isinstance(task.oracle, CocotbBench) for task in self.tasks)
 
+    @property
+    def only_cocotb(self) -> bool:
+        """Every task has a bench in Python."""
+        return all(isinstance(task.oracle, CocotbBench) for task in self.tasks)
+
     @cached_property
     def uses_harness(self) -> bool:
         """Some task has a harness of the benchmark's own."""

@@ -1,10 +1,9 @@
-"""``verieval bench``: list, show and check benchmarks."""
+"""``verieval bench``: list, show and check benchmarks, and measure them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,11 @@ from verieval.cli.common import (
     json_option,
     open_sandbox,
     sandbox_option,
+    simulator_option,
     tasks_option,
 )
+from verieval.cli.overlap import command as overlap
+from verieval.cli.strength import agreement, progress, strength
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -29,7 +31,12 @@ if TYPE_CHECKING:
 
 @click.group(name="bench")
 def command() -> None:
-    """List, show and check benchmarks."""
+    """List, show and check benchmarks, and measure how strong their benches are."""
+
+
+command.add_command(strength)
+command.add_command(agreement)
+command.add_command(overlap)
 
 
 @command.command("list")
@@ -167,6 +174,7 @@ def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
 @data_option
 @tasks_option
 @icarus_option
+@simulator_option
 @jobs_option
 @sandbox_option
 @click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
@@ -177,6 +185,7 @@ def check(
     data: Path | None,
     tasks: str | None,
     icarus: Path | None,
+    simulator: str,
     jobs: int | None,
     sandbox: bool | None,
     fresh: bool,
@@ -193,13 +202,15 @@ def check(
     from verieval import benchmarks
     from verieval.judge import JudgePool, Limits, find_toolchain
     from verieval.judge.check import check as run_check
+    from verieval.judge.cosim.simulators import find_simulator
     from verieval.run.manifest import cores
 
     toolchain = find_toolchain(icarus)
     benchmark = benchmarks.load(name, data, tasks=tasks)
-    walls = open_sandbox(benchmark, toolchain, Limits(), sandbox)
-    pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls)
-    with pool, _progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
+    engine = find_simulator(simulator, toolchain)
+    walls = open_sandbox(benchmark, engine, Limits(), sandbox)
+    pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls, simulator=engine)
+    with pool, progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
         result = run_check(benchmark, pool, advance, calibrate=not references_only)
     if as_json:
         click.echo(json.dumps(result.to_json(), indent=2))
@@ -207,22 +218,6 @@ def check(
         _print_check(result)
     if any(not task.explained for task in result.tasks):
         click.get_current_context().exit(1)
-
-
-@contextmanager
-def _progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, nothing elsewhere: the result follows within seconds."""
-    import sys
-
-    if quiet or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda: bar.advance(task)
 
 
 def _print_check(result: Check) -> None:

@@ -16,6 +16,7 @@ from verieval.verdict import CRITERIA
 if TYPE_CHECKING:
     from verieval.completion import Completion
     from verieval.judge import JudgePool, Limits, Toolchain
+    from verieval.judge.cosim.simulators import Simulator
     from verieval.judge.sandbox import Sandbox
     from verieval.run.store import RunStore
     from verieval.task import Benchmark
@@ -85,6 +86,14 @@ sandbox_option = click.option(
     help="Refuse to judge without a sandbox, or do without one (default: bubblewrap where it works).",
 )
 
+simulator_option = click.option(
+    "--simulator",
+    type=click.Choice(["icarus", "verilator"]),
+    default="icarus",
+    show_default=True,
+    help="What runs benches in Python. Icarus decides in either case what compiles.",
+)
+
 BENCHMARK_OPTIONS = (
     data_option,
     tasks_option,
@@ -94,6 +103,7 @@ BENCHMARK_OPTIONS = (
 JUDGING_OPTIONS = (
     jobs_option,
     icarus_option,
+    simulator_option,
     click.option(
         "--cpu-limit",
         type=click.IntRange(1, MAX_SECONDS),
@@ -113,6 +123,27 @@ JUDGING_OPTIONS = (
     criterion_option(f"{DEFAULT_CRITERION}, or what the run was started with"),
     click.option(
         "--executor", type=click.Choice(["local"]), default="local", show_default=True, help="Where judging runs."
+    ),
+)
+
+EXAMINE_OPTIONS = (
+    click.option("--synth", is_flag=True, help="Also synthesize every candidate (yosys): latches, cells, depth."),
+    click.option("--equiv", is_flag=True, help="Also prove every candidate equivalent to the reference, or refute it."),
+)
+PROOF_OPTIONS = (
+    click.option(
+        "--yosys",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="yosys to use (default: VERIEVAL_YOSYS, PATH).",
+    ),
+    click.option(
+        "--proof-cpu",
+        type=click.IntRange(1, MAX_SECONDS),
+        default=20,
+        show_default=True,
+        metavar="SECONDS",
+        help="CPU time of each synthesis and each proof.",
     ),
 )
 
@@ -191,16 +222,20 @@ def prepare_judge(
         VerievalError: no simulator, or one that cannot judge this benchmark, or a limit out of range.
     """
     from verieval.judge import JudgePool
+    from verieval.judge.cosim.simulators import find_simulator
     from verieval.run.manifest import cores
 
     toolchain, limits = tools()
     toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
-    sandbox = open_sandbox(benchmark, toolchain, limits, options["sandbox"])
+    simulator = find_simulator(options["simulator"], toolchain)
+    sandbox = open_sandbox(benchmark, simulator, limits, options["sandbox"])
     jobs = options["jobs"] or cores()
-    return lambda extraction: JudgePool(benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox)
+    return lambda extraction: JudgePool(
+        benchmark, toolchain, limits, jobs=jobs, extraction=extraction, sandbox=sandbox, simulator=simulator
+    )
 
 
-def open_sandbox(benchmark: Benchmark, toolchain: Toolchain, limits: Limits, wanted: bool | None) -> Sandbox:
+def open_sandbox(benchmark: Benchmark, simulator: Simulator, limits: Limits, wanted: bool | None) -> Sandbox:
     """The sandbox that there is for a benchmark, with a word to the user where there is none.
 
     Raises:
@@ -209,7 +244,8 @@ def open_sandbox(benchmark: Benchmark, toolchain: Toolchain, limits: Limits, wan
     from verieval.judge.cosim.python import needs
     from verieval.judge.sandbox import find_sandbox
 
-    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=wanted, also=needs(benchmark))
+    also = needs(benchmark) + simulator.needs()
+    sandbox = find_sandbox(simulator.toolchain, limits.work_mib, wanted=wanted, also=also)
     if not sandbox.holds:
         note(
             f"no sandbox, since {sandbox.reason}: candidates run under resource limits alone, and those that the "
@@ -288,12 +324,42 @@ def judge_and_report(
         run_pipeline(store, judge, progress, fresh(store), check)
 
 
+def prepare_examining(options: dict[str, Any]) -> Callable[[Path, Benchmark, Callable[[], None]], None]:
+    """Look for the tools of ``--synth`` and ``--equiv`` before anything slow begins; call the result to examine a run.
+
+    Args:
+        options: of the command.
+
+    Raises:
+        VerievalError: yosys or Icarus is missing, or no sandbox where one is required.
+    """
+    stages = [stage for stage in ("synth", "equiv") if options[stage]]
+    if not stages:
+        return lambda folder, benchmark, check: None
+    from verieval.judge.equivalence import proof_limits
+    from verieval.judge.sandbox import find_sandbox
+    from verieval.judge.toolchain import find_toolchain
+    from verieval.judge.yosys import find_yosys
+    from verieval.run.examine import Bench, examine
+    from verieval.run.manifest import cores
+
+    yosys, toolchain = find_yosys(options["yosys"]), find_toolchain(options["icarus"])
+    cpu = float(options["proof_cpu"])
+    limits = proof_limits(cpu, cpu)
+    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=options["sandbox"], also=yosys.needs())
+    bench = Bench(yosys, toolchain, limits, sandbox, options["jobs"] or cores())
+    return lambda folder, benchmark, check: examine(
+        folder, benchmark, bench, stages, quiet=options["quiet"], check=check
+    )
+
+
 def finish(folder: Path, options: dict[str, Any]) -> None:
     """Make the report of a run folder, write it and show it as ``options`` (ks, criterion, as_json) say.
 
     Raises:
         VerievalError: samples met a fault of the harness.
     """
+    from verieval.report.examined import with_examined
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
     from verieval.report.text import printable
@@ -301,7 +367,7 @@ def finish(folder: Path, options: dict[str, Any]) -> None:
     from verieval.run.store import read_run
 
     run = read_run(folder)
-    report = build_report(run, ks=options["ks"], criterion=options["criterion"])
+    report = with_examined(build_report(run, ks=options["ks"], criterion=options["criterion"]), run)
     write_report(folder, report)
     if options["as_json"]:
         click.echo(dump_json({"run": str(folder), **report}), nl=False)

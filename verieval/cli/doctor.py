@@ -33,8 +33,8 @@ class Finding:
 
 # Tools beside Icarus: executable, how to ask, what a missing one costs.
 _TOOLS = (
-    ("verilator", "--version", "not used by this version"),
-    ("yosys", "-V", "not used by this version"),
+    ("verilator", "--version", "runs benches in Python too, with --simulator verilator"),
+    ("yosys", "-V", "synthesis and equivalence (--synth, --equiv), proofs of bench strength"),
 )
 # Python packages by the part that needs them; none is imported here.
 _PACKAGES = (
@@ -78,9 +78,31 @@ def _judging(chosen: Path | None) -> list[Finding]:
         return [Finding("icarus", False, "", "", str(error))]
     if not sandbox.holds:
         lack = f"{sandbox.reason}; candidates run under resource limits alone: judge untrusted models in a container"
-        return [icarus, Finding("sandbox", None, "none", "", lack)]
+        return [icarus, Finding("sandbox", None, "none", "", lack), _cocotb(found)]
     use = "tools see themselves and a private work folder: no network, no environment, no /proc"
-    return [icarus, Finding("sandbox", True, f"bubblewrap {sandbox.version}", sandbox.prefix[0], use)]
+    return [icarus, Finding("sandbox", True, f"bubblewrap {sandbox.version}", sandbox.prefix[0], use), _cocotb(found)]
+
+
+def _cocotb(found: Toolchain) -> Finding:
+    from verieval.judge.cosim.python import find_python
+    from verieval.judge.cosim.simulators import Icarus
+    from verieval.judge.cosim.trial import Cosimulator, probe
+    from verieval.judge.limits import Limits
+    from verieval.judge.process import Launcher
+    from verieval.judge.sandbox import Visible, find_sandbox
+
+    use = "runs the project's own tasks"
+    try:
+        python = find_python()
+        also = Visible(tuple(python.visible()), tuple(python.binaries()))
+        launcher = Launcher(Limits(), find_sandbox(found, Limits().work_mib, also=also))
+        try:
+            probe(launcher, Cosimulator(Icarus(found), python, "0"))
+        finally:
+            launcher.close()
+    except VerievalError as error:
+        return Finding("cocotb", False, "", "", str(error))
+    return Finding("cocotb", True, python.version, str(python.packages[0]), use)
 
 
 def _icarus(found: Toolchain, sandbox: Sandbox) -> Finding:

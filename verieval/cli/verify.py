@@ -86,6 +86,7 @@ def command(bundle: Path, share: float | None, seed: int | None, **options: Any)
 
 
 def _means(options: dict[str, Any], check: Any) -> Means:
+    from verieval.judge.cosim.simulators import Icarus
     from verieval.leaderboard.verify import Means
     from verieval.run.manifest import cores
     from verieval.run.progress import open_progress
@@ -96,7 +97,9 @@ def _means(options: dict[str, Any], check: Any) -> Means:
         data=options["data"],
         icarus=options["icarus"],
         jobs=options["jobs"] or cores(),
-        sandbox=lambda benchmark, toolchain, limits: open_sandbox(benchmark, toolchain, limits, options["sandbox"]),
+        sandbox=lambda benchmark, toolchain, limits: open_sandbox(
+            benchmark, Icarus(toolchain), limits, options["sandbox"]
+        ),
         check=check,
     )
 

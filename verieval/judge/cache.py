@@ -34,6 +34,7 @@ class TaskCache(Generic[T]):
         kind: name of the folder of such records.
         parse: a record from the fields that a file holds of it; whatever of ValueError, TypeError, KeyError it raises
             means that the file is of no use.
+        made_with: versions of what else decides.
         lasts: records that are worth keeping; the others may be the machine's doing that day.
         folder: the folder of caches; None for the user's.
         recall: False makes every record anew.
@@ -47,11 +48,13 @@ class TaskCache(Generic[T]):
         toolchain: Toolchain,
         limits: Limits,
         *,
+        made_with: Mapping[str, str] | None = None,
         lasts: Callable[[T], bool] = lambda record: True,
         folder: Path | None = None,
         recall: bool = True,
     ) -> None:
-        key = hash_json([JUDGE_VERSION, benchmark.rule, toolchain.binaries_sha256, limits.describe()])[:16]
+        made = [toolchain.binaries_sha256, made_with or {}]
+        key = hash_json([JUDGE_VERSION, benchmark.rule, made, limits.describe()])[:16]
         name = f"{benchmark.name}-{benchmark.variant or 'all'}-icarus{toolchain.version}-{key}.json"
         self._parse = parse
         self._lasts = lasts

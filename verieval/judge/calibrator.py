@@ -11,10 +11,9 @@ from typing import Any
 from verieval.judge.cache import TaskCache
 from verieval.judge.calibrate import Calibration, Observation, calibrate_task
 from verieval.judge.futures import OncePerTask
-from verieval.judge.icarus import Setting, Trial, run_trial
-from verieval.judge.seals import Seals
+from verieval.judge.icarus import Trial
 from verieval.judge.workers import Tools, Workers
-from verieval.task import Task, Testbench
+from verieval.task import Task
 
 
 class Calibrator:
@@ -22,28 +21,19 @@ class Calibrator:
 
     Args:
         workers: where the runs are made.
-        setting: of the benchmark's trials.
-        seals: of the pool.
-        prove: called with a worker's tools before they are used.
+        trial: makes a trial in a worker.
         cache: what is known already.
-        alone: one trial of a task whose bench is not in Verilog, with so many CPU seconds.
     """
 
     def __init__(
         self,
         workers: Workers,
-        setting: Setting,
-        seals: Seals,
-        prove: Callable[[Tools], None],
+        trial: Callable[..., Trial],
         cache: TaskCache[Calibration],
-        alone: Callable[[Tools, Task, str, float | None], Trial],
     ) -> None:
         self._workers = workers
-        self._setting = setting
-        self._seals = seals
-        self._prove = prove
+        self._trial = trial
         self._cache = cache
-        self._alone = alone
         self._once = OncePerTask(cache)
 
     def known(self, task: Task) -> Calibration | None:
@@ -79,11 +69,7 @@ class Calibrator:
 
     def _run(self, task: Task, source: str, *, steps: bool, cpu: float | None) -> Observation:
         def job(tools: Tools) -> Observation:
-            self._prove(tools)
-            if not isinstance(task.oracle, Testbench):
-                return _observation(self._alone(tools, task, source, cpu))
-            sealed = self._seals.sealed(task, None, steps=steps)
-            return _observation(run_trial(tools.launcher, self._setting, task, source, sealed, cpu=cpu))
+            return _observation(self._trial(tools, task, source, steps=steps, cpu=cpu))
 
         return self._workers.submit(job).result()
 

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from verieval.completion import Completion
+from verieval.errors import VerievalError
 from verieval.extract import describe as describe_extraction
 from verieval.extract import extract
 from verieval.judge.cache import TaskCache
@@ -24,10 +25,11 @@ from verieval.judge.calibrator import Calibrator, calibration_row
 from verieval.judge.classify import OTHER_TRACE, Finding, classify
 from verieval.judge.cosim.gather import Cosimulation
 from verieval.judge.cosim.python import needs
+from verieval.judge.cosim.simulators import Icarus, Simulator
 from verieval.judge.evidence import Evidence, gather, trusted
 from verieval.judge.futures import OncePerTask, then
 from verieval.judge.harness.gather import Harnesses
-from verieval.judge.icarus import Setting, Trial, probe
+from verieval.judge.icarus import Setting, Trial, probe, run_trial
 from verieval.judge.limits import Limits
 from verieval.judge.policy import Ruling
 from verieval.judge.process import Lost
@@ -61,7 +63,8 @@ class JudgePool:
     """Judges completions of one benchmark with ``jobs`` workers.
 
     ``cache`` is the folder of cached reference runs (default: the user's); without ``recall`` they are made anew.
-    ``sandbox`` is what surrounds the tools (default: the strongest that works here).
+    ``sandbox`` is what surrounds the tools (default: the strongest that works here). ``simulator`` runs benches in
+    Python (default: the toolchain).
 
     Use it as a context manager: leaving it normally waits for every verdict, leaving it by an exception kills what
     still runs.
@@ -81,6 +84,7 @@ class JudgePool:
         cache: Path | None = None,
         recall: bool = True,
         sandbox: Sandbox | None = None,
+        simulator: Simulator | None = None,
     ) -> None:
         toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
         self.benchmark = benchmark
@@ -90,27 +94,39 @@ class JudgePool:
         limits = limits or Limits()
         # What runs longer than upstream allows can pass by no criterion, so nobody waits for it.
         self.limits = replace(limits, simulate_cpu=min(limits.simulate_cpu, self.rule.seconds))
-        self._references: TaskCache[ReferenceRun] = TaskCache(
-            "references", lambda row: ReferenceRun(**row), benchmark, toolchain, self.limits,
-            lasts=lambda run: run.lasts, folder=cache, recall=recall,
-        )  # fmt: skip
-        self.sandbox = sandbox or find_sandbox(toolchain, self.limits.work_mib, also=needs(benchmark))
+        self.simulator = simulator or Icarus(toolchain)
+        self._check_simulator()
+        also = needs(benchmark) + self.simulator.needs()
+        self.sandbox = sandbox or find_sandbox(toolchain, self.limits.work_mib, also=also)
         self._setting = Setting(toolchain, self.rule)
         self._workers = Workers(jobs, self.limits, self.sandbox)
         self._seals = Seals()
-        known: TaskCache[Calibration] = TaskCache(
-            "calibrations", calibration_row, benchmark, toolchain, self.limits, folder=cache, recall=recall
-        )
-        self._calibrator = Calibrator(self._workers, self._setting, self._seals, self._prove, known, self._alone)
-        self._proving = threading.Lock()
-        self._proved = False
-        self._cosimulation = Cosimulation(self._workers, toolchain, self._prove) if benchmark.uses_cocotb else None
+        self._cosimulation = Cosimulation(self._workers, self.simulator, self._prove) if benchmark.uses_cocotb else None
         uses_harness = benchmark.uses_harness
         self._harnesses = Harnesses(self._workers, toolchain, self.rule, self._prove) if uses_harness else None
+        made_with = self._describe_cocotb()
+        self._references: TaskCache[ReferenceRun] = TaskCache(
+            "references", lambda row: ReferenceRun(**row), benchmark, toolchain, self.limits,
+            made_with=made_with, lasts=lambda run: run.lasts, folder=cache, recall=recall,
+        )  # fmt: skip
+        known: TaskCache[Calibration] = TaskCache(
+            "calibrations", calibration_row, benchmark, toolchain, self.limits,
+            made_with=made_with, folder=cache, recall=recall,
+        )  # fmt: skip
+        self._calibrator = Calibrator(self._workers, self._calibration_trial, known)
+        self._proving = threading.Lock()
+        self._proved = False
         self._lock = threading.Lock()
         self._evidence: dict[tuple[str, str], tuple[str, Future[Evidence]]] = {}
         self._reference_runs = OncePerTask(self._references)
         self._open: set[Future[Any]] = set()
+
+    def _check_simulator(self) -> None:
+        if not self.simulator.four_state and not self.benchmark.only_cocotb:
+            raise VerievalError(
+                f"{self.simulator.name} runs benches in Python only, and {self.benchmark.full_name} has benches in "
+                "Verilog: leave out --simulator"
+            )
 
     def describe(self) -> dict[str, Any]:
         """Manifest sections ``toolchain``, ``limits``, ``sandbox``, ``extraction`` and ``calibration``."""
@@ -125,7 +141,7 @@ class JudgePool:
     def _describe_cocotb(self) -> dict[str, str]:
         if self._harnesses is not None:
             return self._harnesses.describe()
-        return {"cocotb": version("cocotb")} if self._cosimulation else {}
+        return {"cocotb": version("cocotb"), **self.simulator.describe()} if self._cosimulation else {}
 
     def _describe_calibration(self) -> dict[str, Any]:
         """What the cache knows of the benches, so that a report can say it: tasks by flag."""
@@ -275,19 +291,22 @@ class JudgePool:
         then(shared, settle, own)
         return own
 
+    def _calibration_trial(self, tools: Tools, task: Task, source: str, *, steps: bool, cpu: float | None) -> Trial:
+        """A trial at full length, of a text that is not admitted."""
+        self._prove(tools)
+        if self._cosimulation is not None and isinstance(task.oracle, CocotbBench):
+            return self._cosimulation.alone(tools, task, source, cpu=cpu)
+        if self._harnesses is not None and isinstance(task.oracle, HarnessBench):
+            return self._harnesses.alone(tools, task, source, cpu=cpu)
+        sealed = self._seals.sealed(task, None, steps=steps)
+        return run_trial(tools.launcher, self._setting, task, source, sealed, cpu=cpu)
+
     def _prove(self, tools: Tools) -> None:
         """Before the first candidate: does the toolchain work at all? Otherwise no failure could be believed."""
         with self._proving:
             if not self._proved:
                 probe(tools.launcher, self.toolchain)
                 self._proved = True
-
-    def _alone(self, tools: Tools, task: Task, source: str, cpu: float | None) -> Trial:
-        """One trial of a trusted text with a bench that is not in Verilog."""
-        for judge, kind in ((self._cosimulation, CocotbBench), (self._harnesses, HarnessBench)):
-            if judge is not None and isinstance(task.oracle, kind):
-                return judge.alone(tools, task, source, cpu=cpu)
-        raise TypeError(f"nothing judges {task.id}")
 
     def _gather(
         self, task: Task, source: str, priority: float, reference: ReferenceRun | None, *, is_reference: bool = False

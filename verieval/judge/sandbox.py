@@ -69,7 +69,7 @@ class Visible:
     Attributes:
         paths: files and folders.
         binaries: executables and libraries whose own shared libraries have to be visible too.
-        links: symbolic links of the root folder, as path and what it points to.
+        links: symbolic links to make, ``(link, target)``, for what a tool reads of itself where there is no ``/proc``.
     """
 
     paths: tuple[Path, ...] = ()
@@ -125,12 +125,12 @@ def _options(toolchain: Toolchain, work_mib: int, also: Visible) -> list[str]:
     options += ["--die-with-parent", "--clearenv", "--dev-bind", "/dev/null", "/dev/null"]
     for path in _visible(toolchain, also):
         options += ["--ro-bind", path, path]
+    for link, target in also.links:
+        options += ["--symlink", target, link]
     for path in _hidden():
         options += ["--tmpfs", path]
     for path in map(str, also.paths):  # after what is hidden, which may hold them
         options += ["--ro-bind", path, path]
-    for path, target in also.links:
-        options += ["--symlink", target, path]
     return [*options, "--size", str(work_mib * MIB), "--tmpfs", WORK, "--chdir", WORK, "--remount-ro", "/"]
 
 

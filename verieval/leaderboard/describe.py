@@ -77,8 +77,10 @@ def describe_submission(manifest: Manifest, about: About, report: Report) -> Sub
     """The content of ``submission.yaml``.
 
     Raises:
-        VerievalError: licence, contact or the model's name are not known.
+        VerievalError: licence, contact or the model's name are not known, or another simulator judged.
     """
+    if simulator := manifest["toolchain"].get("simulator"):
+        raise VerievalError(f"a submission is judged with Icarus, and this run with {simulator}; score it again")
     model, training = manifest["model"], manifest["model"].get("training") or {}
     chat = model.get("chat") or {}
     adapter = model.get("adapter") or {}

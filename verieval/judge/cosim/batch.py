@@ -99,7 +99,7 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
             slots.append(slot)
             # The first instance shows whether the candidate has the right defaults.
             text.append(_slot(slot, target, signature, secret, overridden=index > 0))
-    top = f"top${secret}"
+    top = f"top_{secret}"
     inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
     return Batch(task, top, files, wrapper, tuple(slots), names)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from verieval.judge.cosim import trial as cosim
 from verieval.judge.cosim.python import find_python
+from verieval.judge.cosim.simulators import Simulator
 from verieval.judge.evidence import DANGEROUS, SLACK, Evidence, driven_inputs, near_a_limit, reserved_names
 from verieval.judge.futures import then
 from verieval.judge.icarus import Trial
 from verieval.judge.policy import Ruling
-from verieval.judge.toolchain import Toolchain
 from verieval.judge.workers import Tools, Workers
 from verieval.task import Task
 
@@ -36,17 +36,17 @@ class Cosimulation:
 
     Args:
         workers: where it happens.
-        toolchain: the simulator.
+        engine: what simulates.
         prove: called with a worker's tools before they are used.
 
     Raises:
         VerievalError: cocotb is not installed, or cannot work with this Python.
     """
 
-    def __init__(self, workers: Workers, toolchain: Toolchain, prove: Callable[[Tools], None]) -> None:
+    def __init__(self, workers: Workers, engine: Simulator, prove: Callable[[Tools], None]) -> None:
         self._workers = workers
         self._prove_tools = prove
-        self._simulator = cosim.Cosimulator(toolchain, find_python(), secrets.token_hex(10))
+        self._simulator = cosim.Cosimulator(engine, find_python(), secrets.token_hex(10))
         self._lock = threading.Lock()
         self._waiting: dict[str, list[_Waiting]] = defaultdict(list)
         self._proving = threading.Lock()

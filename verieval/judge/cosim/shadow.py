@@ -46,7 +46,7 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
         slot = Slot(f"g{index}", 0, values)
         slots.append(slot)
         text.append(_group(slot, targets, ports, secret, overridden=index > 0))
-    top = f"top${secret}"
+    top = f"top_{secret}"
     inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
     return Batch(task, top, files, wrapper, tuple(slots), names, shadows=len(sources))

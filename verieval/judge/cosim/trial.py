@@ -16,26 +16,30 @@ from verieval.judge.cosim.batch import INNER, Batch, cocotb_bench, make_batch, s
 from verieval.judge.cosim.python import HARNESS, RESULTS, STAND_INS, Python
 from verieval.judge.cosim.results import SlotResult, read_results
 from verieval.judge.cosim.shadow import can_be_shadowed, make_shadows
+from verieval.judge.cosim.simulators import Simulator
 from verieval.judge.icarus import Trial, compile_alone, compiler_end, cut
 from verieval.judge.process import Done, Launcher, Lost, ProcessResult, Step
 from verieval.judge.rules import BenchReport, OfficialVerdict
-from verieval.judge.toolchain import Toolchain
 from verieval.task import CocotbBench, Port, SourceFile, Task
 
 SIZE = 20  # candidates simulated together
 PROGRESS = "progress"
-_SIMULATION = "simulation"
 _TEST_US = 10_000  # simulated time of one test
 _FAILED = OfficialVerdict(False, "failed")
 _PASSED = OfficialVerdict(True, "passed")
-_FLAGS = b"+timescale+1ns/1ps\n"
 
 
 @dataclass(frozen=True)
 class Cosimulator:
-    """What every trial with cocotb has in common."""
+    """What every trial with cocotb has in common.
 
-    toolchain: Toolchain
+    Attributes:
+        engine: what simulates.
+        python: what it loads.
+        secret: hexadecimal digits in the names around the candidates.
+    """
+
+    engine: Simulator
     python: Python
     secret: str
 
@@ -50,7 +54,7 @@ def run_together(launcher: Launcher, simulator: Cosimulator, task: Task, sources
     trials: list[Trial | None] = [None] * len(sources)
     left = [number for number, source in enumerate(sources) if not stands_alone(source)]
     shadowed = [number for number in left if can_be_shadowed(sources[number])]
-    if len(shadowed) > 1:
+    if len(shadowed) > 1 and simulator.engine.four_state:
         agreed = _run_shadows(launcher, simulator, task, [sources[number] for number in shadowed])
         for place, trial in agreed.items():
             trials[shadowed[place]] = trial
@@ -123,7 +127,7 @@ def compile_only(launcher: Launcher, simulator: Cosimulator, task: Task, source:
     """What the compiler says of a candidate that must not be simulated. Raises as :func:`run_alone` does."""
     batch = make_batch(task, [source], simulator.secret)
     compiler, _ = _steps(launcher, simulator, batch, 1.0, 1.0)
-    done = launcher.run(_files(batch), [compiler])
+    done = launcher.run(_files(simulator.engine, batch), [compiler])
     if done.steps[0].returncode == 0:
         return replace(_NOTHING, compile=done.steps[0], compiled=True)
     return _not_compiled(launcher, simulator, batch, source, done)
@@ -149,7 +153,7 @@ def probe(launcher: Launcher, simulator: Cosimulator) -> None:
     if trial.report is None or not trial.report.clean:
         words = (trial.tests.message if trial.tests else "") or trial.last_log.strip().rpartition("\n")[2]
         raise VerievalError(
-            f"cocotb {simulator.python.version} fails with {simulator.toolchain.vvp[0]} on a one-line module, so the "
+            f"cocotb {simulator.python.version} fails with {simulator.engine.name} on a one-line module, so the "
             f"installation is broken or the limits are too small: {words or 'it says nothing'}"
         )
 
@@ -158,10 +162,10 @@ _NOTHING = Trial(ProcessResult(None, 0, "", 0.0, 0.0, 0), "", False, _FAILED, No
 
 
 def _run(launcher: Launcher, simulator: Cosimulator, batch: Batch, seconds: float, *, slack: float = 1.0) -> Done:
-    return launcher.run(_files(batch), _steps(launcher, simulator, batch, seconds, slack))
+    return launcher.run(_files(simulator.engine, batch), _steps(launcher, simulator, batch, seconds, slack))
 
 
-def _files(batch: Batch) -> dict[str, bytes]:
+def _files(engine: Simulator, batch: Batch) -> dict[str, bytes]:
     bench = cocotb_bench(batch.task)
     ports = [port.name for port in batch.task.ports]
     about = {
@@ -172,7 +176,6 @@ def _files(batch: Batch) -> dict[str, bytes]:
         "shadows": batch.shadows,
     }
     texts = {
-        "flags.f": _FLAGS.decode(),
         "slots.sv": batch.wrapper,
         "batch.json": json.dumps(about),
         "verieval_harness.py": HARNESS.read_text(),
@@ -180,21 +183,15 @@ def _files(batch: Batch) -> dict[str, bytes]:
         **{source.name: source.text for source in bench.sources},
         **batch.files,
     }
-    return {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+    return {**engine.files(), **{name: text.encode("utf-8", "replace") for name, text in texts.items()}}
 
 
 def _steps(launcher: Launcher, simulator: Cosimulator, batch: Batch, seconds: float, slack: float) -> tuple[Step, Step]:
-    toolchain = simulator.toolchain
-    flags = cocotb_bench(batch.task).compile_flags
-    # -u: each file is a compilation unit, so that no candidate's declarations reach another's.
-    compiler = (*toolchain.iverilog, *flags, "-u", "-f", "flags.f", "-s", batch.top, "-o", _SIMULATION)
-    interface = str(simulator.python.interface("icarus"))
-    run = (*toolchain.vvp, "-n", "-m", interface, _SIMULATION, "-none")
-    environment = {**simulator.python.environment(batch.top), "VERIEVAL_PROGRESS": "{secret}-" + PROGRESS}
-    limit = launcher.limits.compile_cpu * slack
+    engine, python = simulator.engine, simulator.python
+    environment = {**python.environment(batch.top), "VERIEVAL_PROGRESS": "{secret}-" + PROGRESS}
     return (
-        Step((*compiler, "slots.sv", *batch.files), limit, "compile.log", makes=_SIMULATION),
-        Step(run, seconds, env=tuple(environment.items()), returns=(RESULTS, PROGRESS)),
+        engine.compiler(batch, launcher.limits.compile_cpu * slack * engine.compile_factor),
+        Step(engine.run(python), seconds, env=tuple(environment.items()), returns=(RESULTS, PROGRESS)),
     )
 
 
@@ -262,7 +259,7 @@ def _not_compiled(launcher: Launcher, simulator: Cosimulator, batch: Batch, sour
     if compiled.signal:
         return trial
     flags = cocotb_bench(batch.task).compile_flags
-    alone, alone_log = compile_alone(launcher, simulator.toolchain, flags, batch.task.module, source)
+    alone, alone_log = compile_alone(launcher, simulator.engine.toolchain, flags, batch.task.module, source)
     return replace(trial, alone=alone, alone_log=cut(alone_log))
 
 

@@ -1,0 +1,209 @@
+"""Is a design equivalent to its reference? Proven, refuted by a counterexample that simulation shows, or unknown.
+
+Both texts are taken to gates by yosys and put into one graph (:mod:`verieval.judge.miter`), which is searched for a
+difference by random simulation and by yosys-abc (:mod:`verieval.judge.prover`). What ``proven`` says, and does not
+say, stands in ``docs/synthesis.md``: for every sequence of inputs from reset (or from power-up, where there is no
+reset), every output bit that is defined in the reference is the same in the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from verieval.judge.aig import TooLarge, X
+from verieval.judge.limits import Limits
+from verieval.judge.machine import Machine, Unsupported, read_machine
+from verieval.judge.miter import Miter, build, ports_differ, set_up
+from verieval.judge.netlist import Loop
+from verieval.judge.process import Launcher
+from verieval.judge.prover import decide, follow, wander
+from verieval.judge.replay import Counterexample, replay
+from verieval.judge.toolchain import Toolchain
+from verieval.judge.yosys import Read, Yosys, read_netlist
+
+Kind = Literal["proven", "refuted", "unknown"]
+
+
+def proof_limits(
+    read_cpu: float = 20.0, prove_cpu: float = 20.0, memory_mib: int = 1536, output_mib: int = 16
+) -> Limits:
+    """Limits of a launcher for :func:`prove`.
+
+    Args:
+        read_cpu: CPU seconds of yosys, and of Icarus's compiler.
+        prove_cpu: CPU seconds of the prover, and of a replay.
+        memory_mib: address space of each.
+        output_mib: of a netlist.
+    """
+    return Limits(compile_cpu=read_cpu, simulate_cpu=prove_cpu, memory_mib=memory_mib, output_mib=output_mib)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The answer.
+
+    Attributes:
+        kind: ``proven``, ``refuted`` or ``unknown``.
+        reason: of ``unknown``.
+        how: of ``proven``: ``same netlist``; ``logic``, where neither stores anything; else ``induction``.
+        undefined: output bits that the reference does not define, so that nothing was compared there.
+        style: how time was seen, ``cycle`` or ``sampled``; empty where there is no netlist.
+        resets: reset ports, with the value that they had before the first comparison.
+        counterexample: of ``refuted``.
+        cpu: CPU seconds of the tools.
+    """
+
+    kind: Kind
+    reason: str = ""
+    how: str = ""
+    undefined: tuple[str, ...] = ()
+    style: str = ""
+    resets: Mapping[str, int] | None = None
+    counterexample: Counterexample | None = None
+    cpu: float = 0.0
+
+    def row(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+class References:
+    """Netlists of references, which many texts are compared with. Threads may share it."""
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], Read] = OrderedDict()
+
+    def get(self, source: str, module: str, read: Callable[[str, str], Read]) -> Read:
+        """The netlist that is known, or that ``read`` makes."""
+        with self._lock:
+            found = self._known.get((source, module))
+        if found is None:
+            found = read(source, module)
+            with self._lock:
+                self._known[source, module] = found
+                if len(self._known) > self._most:
+                    self._known.popitem(last=False)
+        return found
+
+
+@dataclass(frozen=True)
+class Prover:
+    """What proofs need. One thread owns it, as it does the launcher.
+
+    Attributes:
+        launcher: its sandbox knows :meth:`Yosys.needs`, its limits are :func:`proof_limits`.
+        yosys: the installation.
+        toolchain: the Icarus of replays.
+        references: netlists of references that were read.
+    """
+
+    launcher: Launcher
+    yosys: Yosys
+    toolchain: Toolchain
+    references: References = field(default_factory=References)
+
+    def read(self, source: str, module: str) -> Read:
+        """A text as gates; see :func:`verieval.judge.yosys.read_netlist`."""
+        return read_netlist(self.launcher, self.yosys, source, module)
+
+    def read_reference(self, source: str, module: str) -> Read:
+        """The same, kept."""
+        return self.references.get(source, module, self.read)
+
+
+def prove(prover: Prover, gold: str, gate: str, module: str, *, resets: Mapping[str, int] | None = None) -> Proof:
+    """Compare a text with its reference.
+
+    Args:
+        prover: the tools.
+        gold: the reference.
+        gate: what is compared with it.
+        module: the module that both define.
+        resets: reset ports with the value that resets; None looks for them, ``{}`` has none.
+
+    Raises:
+        VerievalError: a tool cannot be started, or the work folder cannot be used.
+        Lost: one was killed from outside.
+    """
+    first = prover.read_reference(gold, module)
+    if first.netlist is None:
+        return Proof("unknown", f"the reference: {first.answer.reason}")
+    second = prover.read(gate, module)
+    cpu = second.answer.cpu
+    if second.netlist is None:
+        return Proof("unknown", second.answer.reason, cpu=cpu)
+    other = ports_differ(first.netlist, second.netlist)
+    if other:
+        return Proof("unknown", other, cpu=cpu)
+    try:
+        machines = _machine(first.netlist, "the reference: "), _machine(second.netlist, "")
+        setup = set_up(*machines, resets)
+        miter = build(*machines, setup)
+    except (Unsupported, Loop) as error:
+        return Proof("unknown", str(error), cpu=cpu)
+    except TooLarge:
+        return Proof("unknown", "the design is too large", cpu=cpu)
+    return _compare(prover, (gold, gate), module, machines[0], miter, first.netlist.key == second.netlist.key, cpu)
+
+
+def same_netlist(prover: Prover, gold: str, gate: str, module: str) -> bool:
+    """The two are the same gates but for names and layout, which is cheap to find out and enough to be equivalent.
+
+    False says nothing.
+
+    Raises:
+        VerievalError: yosys cannot be started, or the work folder cannot be used.
+        Lost: it was killed from outside.
+    """
+    first, second = prover.read_reference(gold, module).netlist, prover.read(gate, module).netlist
+    return first is not None and second is not None and not first.large and first.key == second.key
+
+
+def _machine(netlist: Any, whose: str) -> Machine:
+    try:
+        return read_machine(netlist)
+    except Unsupported as error:
+        raise Unsupported(f"{whose}{error}") from None
+
+
+def _compare(
+    prover: Prover, sources: tuple[str, str], module: str, gold: Machine, miter: Miter, same: bool, cpu: float
+) -> Proof:
+    setup = miter.setup
+    undefined = tuple(name for name, value in miter.outputs.items() if value == X)
+    about: dict[str, Any] = {"undefined": undefined, "style": setup.style, "resets": dict(setup.resets)}
+    if len(undefined) == len(miter.outputs):
+        return Proof("unknown", "the reference defines no output", **about, cpu=cpu)
+    walk = wander(miter)
+    never = tuple(name for name in walk.never if name not in undefined)
+    if never:
+        return Proof("unknown", f"the reference was never seen to define {_some(never)}", **about, cpu=cpu)
+    trace = walk.trace
+    if trace is None:
+        if same:
+            return Proof("proven", how="same netlist", **about, cpu=cpu)
+        decision = decide(prover.launcher, prover.yosys, miter, prover.launcher.limits.simulate_cpu)
+        cpu += decision.cpu
+        if decision.holds:
+            how = "induction" if miter.aig.latches else "logic"
+            return Proof("proven", how=how, **about, cpu=cpu)
+        if decision.holds is None:
+            return Proof("unknown", decision.reason, **about, cpu=cpu)
+        trace = decision.trace
+    steps = follow(miter, trace)
+    if steps is None:
+        return Proof("unknown", "the prover's counterexample is none", **about, cpu=cpu)
+    shown = replay(prover.launcher, prover.toolchain, sources, module, gold.netlist.ports, setup, steps)
+    if shown is None:
+        return Proof("unknown", "the netlists differ, but simulation does not show it", **about, cpu=cpu)
+    return Proof("refuted", **about, counterexample=shown, cpu=cpu)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more bits" if len(names) > 3 else "")
