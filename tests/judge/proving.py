@@ -161,6 +161,13 @@ PAIRS = (
         clocked("always @(posedge clk) if (d == 5) q <= 1;"),
     ),
     Pair(
+        "shown by simulation later than by the netlists",
+        "refuted",  # the gates have x for `p` at first, where Icarus takes the other branch
+        clocked("always @(posedge clk) q <= ~d;"),
+        clocked("reg p; always @(posedge clk) begin p <= d[0]; if (d[0] && p == 1'b0) q <= 4'b0110; else q <= ~d; end"),
+        steps=3,
+    ),
+    Pair(
         "never defined", "unknown", clocked("always @(posedge clk) q <= ~q;"), clocked("always @(posedge clk) q <= 0;")
     ),
     Pair("no port", "unknown", LATCH, "module top(input en, output q); assign q = en; endmodule"),

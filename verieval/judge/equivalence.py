@@ -29,7 +29,7 @@ Kind = Literal["proven", "refuted", "unknown"]
 
 
 def proof_limits(
-    read_cpu: float = 20.0, prove_cpu: float = 20.0, memory_mib: int = 1536, output_mib: int = 16
+    read_cpu: float = 20.0, prove_cpu: float = 20.0, memory_mib: int = 1536, output_mib: int = 32
 ) -> Limits:
     """Limits of a launcher for :func:`prove`.
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from verieval.judge.aig import FALSE
+from verieval.judge.aig import FALSE, Aig
 from verieval.judge.miter import Miter
 from verieval.judge.process import Launcher, Step
 from verieval.judge.sandbox import PYTHON
@@ -42,7 +42,7 @@ def wander(miter: Miter, seed: int = 0) -> Walk:
     state = dict.fromkeys(aig.latches, 0)
     never = set(miter.outputs)
     inputs: list[dict[int, int]] = []
-    for step in range(max(2, min(_STEPS, _WORK // len(aig)))):
+    for step in range(_steps(aig)):
         # Bits are biased step by step, so that enables and resets are also long on and long off.
         inputs.append({literal: _biased(rng, step) for literal in aig.inputs})
         values = aig.evaluate({**inputs[-1], **state}, _LANES)
@@ -53,6 +53,10 @@ def wander(miter: Miter, seed: int = 0) -> Walk:
             return Walk([{literal: bits >> lane & 1 for literal, bits in row.items()} for row in inputs], ())
         state = {latch: value(aig.next[latch]) for latch in aig.latches}
     return Walk(None, tuple(sorted(never)))
+
+
+def _steps(aig: Aig) -> int:
+    return max(2, min(_STEPS, _WORK // len(aig)))
 
 
 def _reader(values: Sequence[int], full: int) -> Callable[[int], int]:
@@ -117,15 +121,20 @@ def _trace(miter: Miter, text: str) -> Trace:
     return [steps.get(frame, {}) for frame in range(max(steps, default=0) + 1)]
 
 
-def follow(miter: Miter, trace: Trace) -> list[tuple[dict[str, int], bool]] | None:
-    """Values of the input ports, and whether the clock ticks, step by step to the first difference.
+def follow(miter: Miter, trace: Trace, seed: int = 0) -> list[tuple[dict[str, int], bool]] | None:
+    """Values of the input ports, and whether the clock ticks, step by step to the difference, and further random steps.
 
-    None where the trace leads to none.
+    The further steps are for a simulator that does not see the difference at once: it may take a branch where the gates
+    have x, and so be another step behind.
+
+    None where the trace leads to no difference.
     """
-    aig = miter.aig
+    aig, rng = miter.aig, random.Random(seed)
+    further = [{literal: rng.getrandbits(1) for literal in aig.inputs} for _ in range(_steps(aig))]
+    differ = False
     state = dict.fromkeys(aig.latches, 0)
     steps: list[tuple[dict[str, int], bool]] = []
-    for row in trace:
+    for row in [*trace, *further]:
         values = aig.evaluate({**row, **state})
         value = _reader(values, 1)
         ports = {
@@ -133,7 +142,6 @@ def follow(miter: Miter, trace: Trace) -> list[tuple[dict[str, int], bool]] | No
             for name, literals in miter.inputs.items()
         }
         steps.append((ports, bool(value(miter.tick))))
-        if value(miter.bad):
-            return steps
+        differ |= len(steps) <= len(trace) and bool(value(miter.bad))
         state = {latch: value(aig.next[latch]) for latch in aig.latches}
-    return None
+    return steps if differ else None

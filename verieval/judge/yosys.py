@@ -187,6 +187,7 @@ _TO_GATES = (
     "dffunmap",
     "simplemap",
     "opt_clean",
+    "setattr -unset src",  # a fifth of the output
     "write_json",
 )
 

@@ -209,7 +209,8 @@ def _with(tools: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _samples(samples: Sequence[Mapping[str, Any]]) -> str:
-    shown = ", ".join(f"{sample['task_id']}/{sample['sample']}" for sample in samples[:LISTED])
+    named = (f"{sample['task_id']}/{sample['sample']} ({sample['outcome']})" for sample in samples[:LISTED])
+    shown = ", ".join(named)
     return shown + (f" and {len(samples) - LISTED} more" if len(samples) > LISTED else "")
 
 
