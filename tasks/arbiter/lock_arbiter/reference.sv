@@ -15,19 +15,22 @@ module lock_arbiter #(
     logic [3:0] run;                    // transfers in a row under the present lock
     logic [2:0] winner;
     logic       found;
+    logic [3:0] place;
     integer     k;
 
     // The first requester behind the last one; under a lock only the last one counts.
     always_comb begin
         winner = last;
         found  = 1'b0;
+        place  = 4'd0;
         if (held) begin
             found = req[last];
         end else begin
             for (k = 0; k < N; k = k + 1) begin
-                if (!found && req[(last + 1 + k) % N]) begin
+                place = last + 1 + k < N ? last + 1 + k : last + 1 + k - N;
+                if (!found && req[place]) begin
                     found  = 1'b1;
-                    winner = (last + 1 + k) % N;
+                    winner = place[2:0];
                 end
             end
         end

@@ -22,6 +22,8 @@ module signed_div #(
     logic [WIDTH-1:0] work;         // numerator bits leave at the top, quotient bits enter at the bottom
     logic [WIDTH-1:0] size;         // magnitude of the denominator
     logic             num_neg, den_neg;
+    logic [WIDTH-1:0] quo_held, rem_held;
+    logic             by_zero_held, overflow_held;
     logic [7:0]       left;
 
     // One non-restoring step: add after a negative remainder, subtract otherwise.
@@ -33,7 +35,11 @@ module signed_div #(
     assign next_work = {work[WIDTH-2:0], !next_part[WIDTH]};
     assign mag       = next_part[WIDTH] ? next_part[WIDTH-1:0] + size : next_part[WIDTH-1:0];
 
-    assign in_ready = !running && !out_valid;
+    assign quo       = out_valid ? quo_held : '0;
+    assign rem       = out_valid ? rem_held : '0;
+    assign by_zero   = out_valid && by_zero_held;
+    assign overflow  = out_valid && overflow_held;
+    assign in_ready  = !running && !out_valid;
 
     always_ff @(posedge clk) begin
         if (rst) begin
@@ -46,8 +52,8 @@ module signed_div #(
             if (left == 8'd0) begin
                 running   <= 1'b0;
                 out_valid <= 1'b1;
-                quo       <= num_neg != den_neg ? -next_work : next_work;
-                rem       <= num_neg ? -mag : mag;
+                quo_held  <= num_neg != den_neg ? -next_work : next_work;
+                rem_held  <= num_neg ? -mag : mag;
             end
         end else if (out_valid) begin
             if (out_ready)
@@ -59,12 +65,12 @@ module signed_div #(
             num_neg  <= num < 0;
             den_neg  <= den < 0;
             left     <= WIDTH - 1;
-            by_zero  <= den == 0;
-            overflow <= num == $signed(LOWEST) && den == -1;
+            by_zero_held <= den == 0;
+            overflow_held <= num == $signed(LOWEST) && den == -1;
             if (den == 0) begin
                 out_valid <= 1'b1;
-                quo       <= num < 0 ? LOWEST : ~LOWEST;
-                rem       <= num;
+                quo_held  <= num < 0 ? LOWEST : ~LOWEST;
+                rem_held  <= num;
             end else begin
                 running <= 1'b1;
             end

@@ -42,7 +42,8 @@ class Model:
 
     def outputs(self, i: dict[str, int]) -> dict[str, int]:
         shown = {"in_ready": int(self.phase == "idle"), "out_valid": int(self.phase == "done")}
-        return shown | self.result if self.phase == "done" and self.result else shown
+        nothing = dict.fromkeys(("quo", "rem", "by_zero", "overflow"), 0)
+        return shown | (self.result if self.phase == "done" and self.result else nothing)
 
 
 async def begin(dut: Any) -> tuple[Lockstep, int]:

@@ -30,16 +30,19 @@ module apb_bank #(
     assign prdata  = !pready || pwrite || !legal ? 16'd0
                    : paddr[3] ? {12'd0, errors} : regs[16*index +: 16];
 
+    // Every access begins with a setup cycle, which loads the counter, so it needs no reset.
+    always_ff @(posedge pclk) begin
+        if (psel && !penable)
+            waits <= pwrite ? WAIT_WRITE : WAIT_READ;
+        else if (waits != 4'd0)
+            waits <= waits - 4'd1;
+    end
+
     always_ff @(posedge pclk or negedge presetn) begin
         if (!presetn) begin
-            waits  <= 4'd0;
             errors <= 4'd0;
             regs   <= 64'd0;
         end else begin
-            if (psel && !penable)
-                waits <= pwrite ? WAIT_WRITE : WAIT_READ;
-            else if (access && waits != 4'd0)
-                waits <= waits - 4'd1;
             if (finish) begin
                 if (pslverr && errors != 4'd15)
                     errors <= errors + 4'd1;
