@@ -44,11 +44,11 @@ module apb_bank #(
             regs   <= 64'd0;
         end else begin
             if (finish) begin
-                if (pslverr && errors != 4'd15)
-                    errors <= errors + 4'd1;
-                if (!pslverr && pwrite)
+                if (pslverr)
+                    errors <= errors == 4'd15 ? errors : errors + 4'd1;
+                else if (pwrite)
                     regs[16*index +: 16] <= pwdata;
-                if (!pslverr && !pwrite && paddr[3])
+                else if (paddr[3])
                     errors <= 4'd0;
             end
         end
