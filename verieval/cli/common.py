@@ -116,6 +116,27 @@ JUDGING_OPTIONS = (
     ),
 )
 
+EXAMINE_OPTIONS = (
+    click.option("--synth", is_flag=True, help="Also synthesize every candidate (yosys): latches, cells, depth."),
+    click.option("--equiv", is_flag=True, help="Also prove every candidate equivalent to the reference, or refute it."),
+)
+PROOF_OPTIONS = (
+    click.option(
+        "--yosys",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="yosys to use (default: VERIEVAL_YOSYS, PATH).",
+    ),
+    click.option(
+        "--proof-cpu",
+        type=click.IntRange(1, MAX_SECONDS),
+        default=20,
+        show_default=True,
+        metavar="SECONDS",
+        help="CPU time of each synthesis and each proof.",
+    ),
+)
+
 OUTPUT_OPTIONS = (
     ks_option(),
     json_option,
@@ -291,6 +312,35 @@ def judge_and_report(
     with open_progress(total, criterion, quiet=options["quiet"], generating=generating) as progress:
         progress.resume(store)
         run_pipeline(store, judge, progress, fresh(store), check)
+
+
+def prepare_examining(options: dict[str, Any]) -> Callable[[Path, Benchmark, Callable[[], None]], None]:
+    """Look for the tools of ``--synth`` and ``--equiv`` before anything slow begins; call the result to examine a run.
+
+    Args:
+        options: of the command.
+
+    Raises:
+        VerievalError: yosys or Icarus is missing, or no sandbox where one is required.
+    """
+    stages = [stage for stage in ("synth", "equiv") if options[stage]]
+    if not stages:
+        return lambda folder, benchmark, check: None
+    from verieval.judge.equivalence import proof_limits
+    from verieval.judge.sandbox import find_sandbox
+    from verieval.judge.toolchain import find_toolchain
+    from verieval.judge.yosys import find_yosys
+    from verieval.run.examine import Bench, examine
+    from verieval.run.manifest import cores
+
+    yosys, toolchain = find_yosys(options["yosys"]), find_toolchain(options["icarus"])
+    cpu = float(options["proof_cpu"])
+    limits = proof_limits(cpu, cpu)
+    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=options["sandbox"], extras=yosys.extras())
+    bench = Bench(yosys, toolchain, limits, sandbox, options["jobs"] or cores())
+    return lambda folder, benchmark, check: examine(
+        folder, benchmark, bench, stages, quiet=options["quiet"], check=check
+    )
 
 
 def finish(folder: Path, options: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from verieval.judge.aig import CONSTANT, ONE, X, ZERO, Aig, Three, not3
+from verieval.judge.aig import CONSTANT, ONE, ZERO, Aig, Three, X, not3
 from verieval.judge.netlist import GATES, Bit, Cell, Netlist
 
 Style = Literal["cycle", "sampled"]
@@ -88,6 +88,7 @@ def read_store(cell: Cell) -> Store:
         Unsupported: it is of a type that is not known here.
     """
     q, pins = cell.output, cell.pins
+    forces: tuple[tuple[Signal, Bit], ...]
     assert isinstance(q, int)
 
     def signal(pin: str, polarity: str) -> Signal:
@@ -144,7 +145,8 @@ class Machine:
         Raises:
             Loop: outputs or state depend on themselves at once.
         """
-        values: dict[Bit, Three] = {**CONSTANT, "z": X, **inputs}
+        values: dict[Bit, Three] = {"z": X, **inputs}
+        values.update(CONSTANT.items())
 
         def value(bit: Bit) -> Three:
             return values.get(bit, X)  # a wire that nothing drives
@@ -182,7 +184,9 @@ class Machine:
         return values, after
 
     def _roots(self) -> list[Bit]:
-        ports = [bit for port in self.netlist.ports if port.direction == "output" for bit in self.netlist.bits[port.name]]
+        ports = [
+            bit for port in self.netlist.ports if port.direction == "output" for bit in self.netlist.bits[port.name]
+        ]
         return [*ports, *(bit for cell in self.netlist.stores for bit in (cell.output, *cell.inputs))]
 
     def _through(self, cell: Cell, style: Style) -> tuple[Bit, ...]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from verieval.judge.aig import FALSE, ONE, TRUE, X, ZERO, Aig, Three
+from verieval.judge.aig import FALSE, ONE, TRUE, ZERO, Aig, Three, X
 from verieval.judge.machine import Key, Machine, State, Style
 from verieval.judge.netlist import Bit, Netlist
 from verieval.task import Port
@@ -122,7 +122,12 @@ def find_resets(gold: Machine, setup: Setup) -> dict[str, int]:
     found: dict[str, int] = {}
     known = _defined(gold, setup, found)
     for port in gold.netlist.ports:
-        if port.direction == "input" and port.width == 1 and _RESET.fullmatch(port.name) and port.name not in setup.clocks:
+        if (
+            port.direction == "input"
+            and port.width == 1
+            and _RESET.fullmatch(port.name)
+            and port.name not in setup.clocks
+        ):
             for value in (1, 0):
                 count = _defined(gold, setup, {**found, port.name: value})
                 if count > known:

@@ -79,7 +79,9 @@ def bench(module: str, ports: Sequence[Port], happenings: Sequence[Event], word:
     outputs = [port for port in ports if port.direction == "output"]
     shown = "".join(f", {_name(port.name)}" for port in outputs)
     for event in happenings[1:]:
-        lines += [f"    {_name(name)} = {width[name]}'d{value};" for name, value in event.values.items() if name in width]
+        lines += [
+            f"    {_name(name)} = {width[name]}'d{value};" for name, value in event.values.items() if name in width
+        ]
         lines.append(f"    #{_UNIT};")
         if event.compared is not None:
             lines.append(f'    $display("{word} {event.compared}{" %b" * len(outputs)}"{shown});')

@@ -33,7 +33,7 @@ SCRIPTS = 1
 _VERSION = re.compile(r"Yosys (\d+\.\d+\S*)")
 _ERROR = re.compile(r"ERROR: (.*)")
 _OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|Cannot allocate memory", re.IGNORECASE)
-_ALWAYS_COMB = re.compile(r"""("(?:[^"\\\n]|\\.)*+"|\\\S++|[\w$`.]*+(?<!\balways_comb))|\balways_comb\b""")
+_ALWAYS_COMB = re.compile(r"""(?P<other>"(?:[^"\\\n]|\\.)*+"|\\\S++)|(?<![\w$`.])always_comb(?![\w$])""")
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _LONGEST = 300  # characters of a reason
 
@@ -230,4 +230,4 @@ def hide(source: str) -> str:
     ``always_comb`` becomes ``always @*``, as yosys gives up on one that holds a value, and a simulator does not. Lines
     keep their numbers.
     """
-    return "`undef YOSYS " + _ALWAYS_COMB.sub(lambda match: match[1] or "always @*", blank_comments(source))
+    return "`undef YOSYS " + _ALWAYS_COMB.sub(lambda match: match["other"] or "always @*", blank_comments(source))
