@@ -62,6 +62,13 @@ def toolchain() -> Toolchain:
 
 
 @pytest.fixture(scope="session")
+def yosys_here() -> None:
+    """Skips without yosys."""
+    if not shutil.which("yosys"):
+        pytest.skip("no yosys on PATH")
+
+
+@pytest.fixture(scope="session")
 def icarus11() -> Toolchain:
     """Icarus Verilog 11."""
     return icarus(11)

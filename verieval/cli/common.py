@@ -349,6 +349,7 @@ def finish(folder: Path, options: dict[str, Any]) -> None:
     Raises:
         VerievalError: samples met a fault of the harness.
     """
+    from verieval.report.examined import with_examined
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
     from verieval.report.text import printable
@@ -356,7 +357,7 @@ def finish(folder: Path, options: dict[str, Any]) -> None:
     from verieval.run.store import read_run
 
     run = read_run(folder)
-    report = build_report(run, ks=options["ks"], criterion=options["criterion"])
+    report = with_examined(build_report(run, ks=options["ks"], criterion=options["criterion"]), run)
     write_report(folder, report)
     if options["as_json"]:
         click.echo(dump_json({"run": str(folder), **report}), nl=False)

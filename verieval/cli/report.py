@@ -24,13 +24,14 @@ def command(
     Where the folder cannot be written, the report is shown all the same.
     """
     from verieval.cli import describe_os_error
+    from verieval.report.examined import with_examined
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
     from verieval.run.jsonl import dump_json
     from verieval.run.store import read_run
 
     data = read_run(run)
-    report = build_report(data, ks=ks, seed=seed, criterion=criterion)
+    report = with_examined(build_report(data, ks=ks, seed=seed, criterion=criterion), data)
     unwritten: OSError | None = None
     try:
         write_report(data.path, report)

@@ -222,13 +222,17 @@ class _Numbering:
 
 
 def parse_netlist(text: str, module: str) -> Netlist:
-    """Read the output of yosys's ``write_json`` on a flat design.
+    """Read the output of yosys's ``write_json`` on a flat design, given twice: as elaborated, and at the end.
+
+    Yosys chooses one driver where a wire has several, so those can only be seen in the first.
 
     Raises:
         NotANetlist: the module is not there, or the text is not what yosys writes.
     """
     try:
-        body = json.loads(text)["modules"][module]
+        decoder = json.JSONDecoder()
+        first, end = decoder.raw_decode(text.lstrip())
+        body = decoder.raw_decode(text.lstrip()[end:].lstrip())[0]["modules"][module]
         ports = tuple(
             Port(name, port["direction"], len(port["bits"]), bool(port.get("signed")))
             for name, port in body["ports"].items()
@@ -242,12 +246,25 @@ def parse_netlist(text: str, module: str) -> Netlist:
             else:
                 large[cell["type"]] += 1
         initial, names = _wires(body["netnames"])
-        driven = Counter(bit for port in ports if port.direction == "input" for bit in bits[port.name])
-        driven.update(cell.output for cell in cells)
-        twice = next((str(names.get(bit, bit)) for bit, count in driven.items() if count > 1), "")
-        return Netlist(ports, bits, tuple(cells), initial, names, large, twice)
+        return Netlist(ports, bits, tuple(cells), initial, names, large, _conflict(first["modules"][module]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotANetlist(f"yosys's netlist of {module} cannot be read: {error!r}") from None
+
+
+def _conflict(body: Mapping[str, Any]) -> str:
+    """A wire with several drivers; a constant among them takes the place of the wire, also of an input's."""
+    names = _wires(body["netnames"])[1]
+    driven = Counter[Bit]()
+    for name, port in body["ports"].items():
+        if port["direction"] == "input":
+            driven.update(port["bits"])
+            if not all(isinstance(bit, int) for bit in port["bits"]):
+                return str(name)
+    for cell in body["cells"].values():
+        for pin, wires in cell["connections"].items():
+            if cell.get("port_directions", {}).get(pin) == "output":
+                driven.update(wires)
+    return next((names.get(bit, "a wire") for bit, count in driven.items() if count > 1 and isinstance(bit, int)), "")
 
 
 def _wires(nets: Mapping[str, Any]) -> tuple[dict[int, str], dict[int, str]]:

@@ -169,19 +169,17 @@ def quote(name: str) -> str:
 
 
 def reading(module: str) -> list[str]:
-    """Commands that read :data:`DESIGN` as a simulator would, and elaborate ``module`` and what it uses.
+    """Commands that read :data:`DESIGN` as a simulator would, elaborate ``module`` and what it uses, and write it.
 
     The macros are the simulator's, so that the text cannot show yosys another design than that.
     """
     read = f"read_verilog -sv -defer -nosynthesis -D__ICARUS__=1 -noassert -noassume -nodpi {DESIGN}"
-    return [read, f"hierarchy -check -top {quote(module)}"]
+    return [read, f"hierarchy -check -top {quote(module)}", "proc -noopt", "flatten", "write_json"]
 
 
 # Down to gates, flip-flops and latches. Nothing here uses an x as a freedom: what is undefined stays undefined.
 _TO_GATES = (
-    "proc",
-    "flatten",
-    "opt_expr",
+    "opt_expr -keepdc",
     "opt_clean",
     "memory_map",
     "opt_clean",

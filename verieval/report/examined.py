@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
+from verieval.report.summary import Report
 from verieval.run.examine import REFERENCE, read_examined
 from verieval.run.store import RunData
 from verieval.verdict import CRITERIA, Verdict
@@ -20,8 +21,17 @@ RATIOS = ("cells", "flip_flops", "depth")
 Rows = Mapping[tuple[str, str, str], Mapping[str, Any]]
 
 
+def with_examined(report: Report, run: RunData) -> Report:
+    """The report with a section ``examined`` where the run was examined; see :func:`summarise_examined`.
+
+    It is no part of the report proper, which follows from the verdicts alone and so does a bundle's.
+    """
+    examined = summarise_examined(run)
+    return report if examined is None else {**report, "examined": examined}
+
+
 def summarise_examined(run: RunData) -> dict[str, Any] | None:
-    """The section of a report; None where nothing was examined.
+    """What was found; None where nothing was examined.
 
     Returns:
         ``synth``: ``tools`` (the distinct sets of tools and limits), ``samples`` (with an answer), ``of`` (with a

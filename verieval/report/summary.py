@@ -9,7 +9,6 @@ from typing import Any
 
 from verieval import __version__
 from verieval.errors import VerievalError
-from verieval.report.examined import summarise_examined
 from verieval.run.jsonl import dump_json, write_atomically
 from verieval.run.store import RunData
 from verieval.stats import summarise
@@ -52,8 +51,7 @@ def build_report(
         (criterion); ``criteria``, by name what :func:`verieval.stats.summarise` gives; ``missing`` (samples without a
         completion, by task), ``unjudged`` (completions without a verdict), ``differences`` (samples on which the
         criteria disagree), ``errata`` (known faults of the run's tasks on its toolchain), ``repaired`` (a diagnostic:
-        samples that would pass ``strict`` if their missing ``endmodule`` had been there), ``examined`` (synthesis and
-        equivalence, see :func:`verieval.report.examined.summarise_examined`; None where nobody asked).
+        samples that would pass ``strict`` if their missing ``endmodule`` had been there).
 
     Raises:
         VerievalError: the files do not fit together.
@@ -81,7 +79,6 @@ def build_report(
         "errata": errata,
         "calibration": calibration(run.manifest),
         "repaired": sum(verdict.repaired_passed is True for verdict in run.verdicts),
-        "examined": summarise_examined(run),
     }
 
 

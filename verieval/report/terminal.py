@@ -38,7 +38,7 @@ def sections(report: Report, manifest: Manifest, *, differences: bool = False) -
     yield _text(f"{report['model'] or 'completions'} on {report['benchmark']}", _about(report, manifest))
     yield Section("pass@k", ("criterion", "k", "pass@k", "s.e.", "95 % interval", "tasks"), tuple(_estimates(report)))
     yield _outcomes(summary)
-    if report["examined"]:
+    if report.get("examined"):
         yield from _examined(report["examined"])
     notes = list(_notes(report))
     if notes:
