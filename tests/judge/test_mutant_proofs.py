@@ -117,3 +117,17 @@ def test_commuted_terms_are_dropped_and_the_rest_is_killed(toolchain: Toolchain,
         (task,) = measure(made, MutantJudge(pool, folder=tmp_path), prover).tasks
     assert [(one.kind, one.fate) for one in task.results if one.fate != "killed"] == [("swap", "equivalent")]
     assert (task.live, task.score) == (4, 1.0)
+
+
+def test_a_reference_that_yosys_cannot_read_is_read_once(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each reading may take all the time that there is."""
+    if not shutil.which("yosys"):
+        pytest.skip("no yosys on PATH")
+    made = one_task("module m(input a, output y);\n  assign y = $pow(a, 2) > 0;\nendmodule\n")
+    with MutantProver(made, find_yosys(), toolchain, folder=tmp_path) as prover:
+        first = prover(made.tasks[0], ADD)
+        monkeypatch.setattr("verieval.judge.mutant_proofs.prove", lambda *_: pytest.fail("it is hopeless"))
+        assert first.startswith("unknown: the reference: ")
+        assert prover(made.tasks[0], STEP) == first

@@ -77,6 +77,7 @@ class MutantProver:
             kind, proofs_row, benchmark, toolchain, self._limits, folder=folder, recall=recall
         )
         self._prover: Prover | None = None
+        self._hopeless: dict[str, str] = {}  # task to what is wrong with its reference, for yosys
 
     def __call__(self, task: Task, mutant: str) -> str:
         """``equivalent``, ``refuted``, or ``unknown`` with the reason.
@@ -94,6 +95,8 @@ class MutantProver:
 
     def _prove(self, task: Task, mutant: str) -> str:
         assert task.reference is not None
+        if task.id in self._hopeless:
+            return self._hopeless[task.id]
         for _ in range(TRIES):
             if self._prover is None:
                 self._prover = Prover(Launcher(self._limits, self._sandbox), self._yosys, self._toolchain)
@@ -104,7 +107,10 @@ class MutantProver:
                 continue
             if proof.kind == "proven":
                 return EQUIVALENT
-            return f"unknown: {proof.reason}" if proof.kind == "unknown" else proof.kind
+            found = f"unknown: {proof.reason}" if proof.kind == "unknown" else proof.kind
+            if found.startswith("unknown: the reference: "):
+                self._hopeless[task.id] = found
+            return found
         raise VerievalError("yosys was killed from outside, several times; run the same command again")
 
     def close(self) -> None:
