@@ -38,8 +38,9 @@ must pass. The texts stand in `tests/adversarial/corpus`, and the table is made 
 - **RTLLM**: v2.0's published rule with Icarus in VCS's place, on `adder_8bit` or `counter_12`.
 - **TuRTLe**: its rules for the same tasks, retold from its source in `tests/adversarial/judging.py`. A trick that
   fools one of the two counts.
-- **VeriEval**: `strict` on the same tasks and on the project's own `hex_char` or `wrap_counter`, with the outcomes
-  that were seen there.
+- **VeriEval**: `strict` on the same tasks and on `hex_char` or `wrap_counter` of `tests/verilog_benches`, with the
+  outcomes that were seen there. `tests/adversarial/test_python_benches.py` plays the tricks on the project's own tasks,
+  whose benches are in Python: none passes there either.
 
 The first three are asked about a plain run of the upstream flow, which knows no sandbox. **Fooled** means passed; an
 empty field means that the trick has no hold on such a bench, which has no reference to read or counts no samples. A

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scores two sets of answers, all that they hold, on the project's own tasks and compares them; repeated, it goes on where
+# Scores two sets of answers, on those of the project's own tasks that they answer, and compares them; repeated, it goes on where
 # it stopped.
 # Needs `verieval` on PATH (`make demo` sees to it) and Icarus Verilog.  OUT=DIR chooses where the two run folders go.
 set -euo pipefail
@@ -19,8 +19,8 @@ step() { say "$*"; "$@"; }
 
 # Tools that only other commands need may be absent; of one that is needed here, the next step says what to do.
 step verieval doctor || true
-step verieval bench check verieval
-step verieval run --model replay:examples/completions.jsonl --out "$out/a"
-step verieval run --model replay:examples/completions-b.jsonl --out "$out/b"
+step verieval bench check verieval --references-only
+step verieval score examples/completions.jsonl --benchmark verieval --present-only --out "$out/a"
+step verieval score examples/completions-b.jsonl --benchmark verieval --present-only --out "$out/b"
 step verieval compare "$out/a" "$out/b"
 say "The runs are in $out/a and $out/b; 'verieval report $out/a' shows the first again."

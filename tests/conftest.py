@@ -12,6 +12,8 @@ from verieval.errors import VerievalError
 from verieval.judge import Toolchain, find_toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
+# Twenty-eight tasks with benches in Verilog, as the project's own suite once had them.
+VERILOG_BENCHES = ROOT / "tests" / "verilog_benches"
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +61,13 @@ def toolchain() -> Toolchain:
     if not shutil.which("iverilog"):
         pytest.skip("no Icarus Verilog on PATH")
     return find_toolchain()
+
+
+@pytest.fixture(scope="session")
+def yosys_here() -> None:
+    """Skips without yosys."""
+    if not shutil.which("yosys"):
+        pytest.skip("no yosys on PATH")
 
 
 @pytest.fixture(scope="session")

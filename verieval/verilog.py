@@ -34,6 +34,19 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+# The same with operators of several characters as one token each (IEEE 1800-2017, 5.5), for `words`.
+_OPERATORS = (
+    r"<<<=|>>>=|===|!==|==\?|!=\?|<<<|>>>|<<=|>>=|&&&|\|->|\|=>|->>|->|&&|\|\||==|!=|<=|>=|<<|>>|\*\*|~&|~\||~\^|\^~"
+    r"|\+:|-:|::|\+\+|--|[-+*/%&|^]=|\#\#|'\{|\.\*"
+)
+_WORD = re.compile(
+    r"(?:[ \t\n\r\f\b]++|//[^\n\r]*+|/\*(?s:.*?)\*/)*+(?:"
+    + _TOKEN.pattern.replace("(?P<symbol>", f"(?P<operator> {_OPERATORS} ) | (?P<symbol>")
+    + r"| (?P<end> \Z ))",
+    re.VERBOSE,
+)
+_NO_WORD = frozenset({"cut", "open", "end"})
+_WORD_KINDS = {"string": "str", "system": "sys", "operator": "op", "symbol": "op"}
 # The same rules for the few tokens that can hide something, so that the rest of a text is passed over quickly.
 _HIDING = re.compile(
     r"""//[^\n\r]*+ | /\*(?s:.*?)(?:\*/|\Z) | "(?:[^"\\\n\r]|\\(?:\r\n|(?s:.)))*+"?
@@ -98,6 +111,29 @@ class ModuleSpan:
     start: int
     end: int
     complete: bool
+
+
+def words(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield kind, text and start of every token, operators whole.
+
+    Kinds are ``ident`` (keywords too), ``escaped``, ``number``, ``base``, ``str``, ``sys``, ``macro`` and ``op``. White
+    space, comments and strings that do not end on their line are left out. A ``/*`` that nothing closes hides nothing:
+    the text may be prose.
+    """
+    rest, base = text, 0
+    while True:
+        for match in _WORD.finditer(rest):
+            kind = match.lastgroup or ""
+            if kind in _NO_WORD:
+                if kind == "cut":
+                    break
+                continue
+            yield _WORD_KINDS.get(kind, kind), match[kind], base + match.start(kind)
+        else:
+            return
+        # No comment ends after here, so none is looked for again: every one would search to the end of the text.
+        start = match.start("cut") + 2
+        base, rest = base + start, rest[start:].replace("/*", "  ")
 
 
 def mask(text: str) -> str:

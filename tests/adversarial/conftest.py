@@ -86,7 +86,7 @@ def judge(judges: Callable[[int], Judges], grounds: Grounds, optional_data: Path
     """Judge an attempt, or a text in its place, and make sure that it left its folder in no way."""
 
     def call(attempt: Attempt, source: str | None = None, major: int = 12) -> Verdict:
-        if attempt.target.family != "own" and optional_data is None:
+        if attempt.target.family not in ("own", "cocotb") and optional_data is None:
             pytest.skip("no benchmark data: set VERIEVAL_DATA to a folder of upstream checkouts")
         text = grounds.source(attempt) if source is None else source
         verdict = judges(major).submit(attempt, text).result()
@@ -99,4 +99,4 @@ def judge(judges: Callable[[int], Judges], grounds: Grounds, optional_data: Path
 @pytest.fixture(scope="session")
 def sandboxed(judges: Callable[[int], Judges]) -> bool:
     """Whether the tools run in a sandbox here."""
-    return judges(12).pool("verieval").sandbox.holds
+    return judges(12).pool("verilog-benches").sandbox.holds

@@ -13,6 +13,7 @@ import zlib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
 MEASURED = FOLDER / "measured.toml"
@@ -76,7 +77,7 @@ class Target:
 
     @property
     def family(self) -> str:
-        """``own``, ``ve`` or ``rtllm``."""
+        """``own``, ``ve``, ``rtllm`` or ``cocotb``."""
         return self.name.partition("_")[0]
 
 
@@ -155,7 +156,8 @@ def fill(text: str, values: dict[str, str]) -> str:
 def targets() -> dict[str, Target]:
     """All targets by name."""
     tables = tomllib.loads((FOLDER / "targets.toml").read_text())
-    return {name: Target(name, row.pop("benchmark"), row.pop("task"), row) for name, row in tables.items()}
+    whole = {name: {**tables.get(row.pop("LIKE", ""), {}), **row} for name, row in tables.items()}
+    return {name: Target(name, row.pop("benchmark"), row.pop("task"), row) for name, row in whole.items()}
 
 
 @cache
@@ -172,7 +174,7 @@ def attempts() -> tuple[Attempt, ...]:
 
 @cache
 def quick_attempts() -> tuple[Attempt, ...]:
-    """One attempt a trick and family of benchmarks, some on a combinational and some on a sequential task."""
+    """One attempt a trick and family of Verilog benches, some on a combinational and some on a sequential task."""
     chosen: list[Attempt] = []
     for trick in tricks():
         number = zlib.crc32(trick.name.encode())
@@ -206,12 +208,20 @@ def _read(table: Path) -> list[Trick]:
                 trick=row["trick"],
                 expect=tuple(row["expect"]),
                 text=text,
-                targets=tuple(row.get("targets") or _applicable(text)),
+                targets=_targets(row, text),
                 surroundings=row.get("surroundings", False),
                 slow=row.get("slow", False),
             )
         )
     return found
+
+
+def _targets(row: dict[str, Any], text: str) -> tuple[str, ...]:
+    """Those that its table names, or all that are applicable; what is for own tasks is so for benches in Python too."""
+    applicable = _applicable(text)
+    named = row.get("targets") or applicable
+    python = [name.replace("own_", "cocotb_") for name in named if name.startswith("own_")]
+    return tuple(dict.fromkeys([*named, *(name for name in python if name in applicable)]))
 
 
 def _applicable(text: str) -> list[str]:

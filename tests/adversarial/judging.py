@@ -11,13 +11,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from tests.adversarial.corpus import Attempt
+from tests.conftest import VERILOG_BENCHES
 from verieval import benchmarks
 from verieval.completion import Completion
 from verieval.judge import JudgePool, Limits, Toolchain
@@ -26,12 +27,15 @@ from verieval.task import Benchmark, Task
 from verieval.verdict import Verdict
 
 LIMITS = Limits(compile_cpu=3, simulate_cpu=1, memory_mib=512, output_mib=4)
+PYTHON_LIMITS = replace(LIMITS, simulate_cpu=3)  # Python starts first
 _CHECKOUTS = {"verilog-eval:spec-to-rtl": "verilog-eval", "rtllm": "rtllm"}
 
 
 @cache
 def load(name: str, data: Path | None) -> Benchmark:
     """A benchmark; ``data`` is the folder of upstream checkouts, needed by all but the project's own."""
+    if name == "verilog-benches":
+        return benchmarks.load("verieval", VERILOG_BENCHES)
     if name not in _CHECKOUTS:
         return benchmarks.load(name)
     assert data is not None
@@ -52,10 +56,11 @@ class Judges:
     def pool(self, benchmark: str) -> JudgePool:
         """The pool of a benchmark."""
         if benchmark not in self._pools:
+            loaded = load(benchmark, self.data)
             self._pools[benchmark] = JudgePool(
-                load(benchmark, self.data),
+                loaded,
                 self.toolchain,
-                LIMITS,
+                PYTHON_LIMITS if loaded.uses_cocotb else LIMITS,
                 cache=self._cache,
                 jobs=self._jobs,
                 extraction="verbatim",

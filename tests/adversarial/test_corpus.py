@@ -25,7 +25,9 @@ BRIEF = [
 ]
 LONG = [attempt for attempt in QUICK if attempt not in BRIEF]
 OTHERS = [
-    attempt for attempt in corpus.attempts() if attempt not in QUICK and attempt.trick.kind not in ("hangs", "floods")
+    attempt
+    for attempt in corpus.attempts()
+    if attempt not in QUICK and attempt.trick.kind not in ("hangs", "floods") and attempt.target.family != "cocotb"
 ]
 
 

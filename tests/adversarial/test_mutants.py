@@ -20,7 +20,7 @@ Judge = Callable[..., Verdict]
 ATTEMPTS = [
     attempt
     for attempt in corpus.attempts()
-    if attempt.trick.kind not in ("hangs", "floods", "harmless") and attempt.target.family != "rtllm"
+    if attempt.trick.kind not in ("hangs", "floods", "harmless") and attempt.target.family in ("own", "ve")
 ]
 HONEST = [attempt for attempt in corpus.attempts() if attempt.trick.harmless and attempt.target.family == "own"]
 # Moves that leave an honest text as honest as it was, where the policy has no quarrel with macros around it.

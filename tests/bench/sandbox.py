@@ -1,6 +1,6 @@
 """What the sandbox costs a sample: the same candidates judged with and without it, in one run.
 
-Candidates are the references of the project's own tasks, each in ``--copies`` different designs, so that no evidence is
+Candidates are the references of tests/verilog_benches, each in ``--copies`` different designs, so that no evidence is
 shared between them. Reference runs are cached before the first round.
 
     python tests/bench/sandbox.py [--jobs 2] [--rounds 3] [--copies 20] [--icarus DIR] [--json]
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     toolchain = find_toolchain(options.icarus)
-    benchmark = benchmarks.load("verieval")
+    benchmark = benchmarks.load("verieval", Path(__file__).resolve().parents[1] / "verilog_benches")
     walls = {"none": NO_SANDBOX, "bubblewrap": find_sandbox(toolchain, Limits().work_mib, wanted=True)}
     completions = [
         Completion(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import VERILOG_BENCHES
 from verieval import benchmarks
 from verieval.judge import Toolchain
 from verieval.judge.calibrate import Calibration, Observation, Runner, calibrate, calibrate_task
@@ -172,7 +173,7 @@ def test_power_up_values_are_dropped(body: str) -> None:
 
 
 def test_own_tasks_are_sound(each_icarus: Toolchain, tmp_path: Path) -> None:
-    tasks = benchmarks.load("verieval").tasks[::5]
+    tasks = benchmarks.load("verieval", VERILOG_BENCHES).tasks[::5]
     found = calibrate(tasks, runner(each_icarus, "verieval", tmp_path))
     assert {one.flags for one in found} == {()}
     assert {(one.power_up, one.inputs_depend) for one in found} == {("insensitive", False)}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import VERILOG_BENCHES
 from verieval import benchmarks
 from verieval.judge import JudgePool, Toolchain
 from verieval.judge.check import Check, check
@@ -38,10 +39,20 @@ def test_ceiling(
     assert [task.id for task in result.tasks if not task.explained] == []
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_own_suite_is_whole(each_icarus: Toolchain) -> None:
     result = run("verieval", each_icarus, None)
-    assert len(result.tasks) >= 12
+    assert len(result.tasks) == 62
     assert result.passed == result.passed_strict == len(result.tasks)
+    assert all(task.run is not None and task.run.lasts and task.run.trace is None for task in result.tasks)
+
+
+def test_verilog_benches_are_whole(each_icarus: Toolchain) -> None:
+    benchmark = benchmarks.load("verieval", VERILOG_BENCHES)
+    with JudgePool(benchmark, each_icarus, jobs=2) as pool:
+        result = check(benchmark, pool)
+    assert result.passed == result.passed_strict == len(result.tasks) == 28
 
 
 def test_results_are_cached_by_content_and_toolchain(data_dir: Path, toolchain: Toolchain, tmp_path: Path) -> None:
@@ -54,11 +65,14 @@ def test_results_are_cached_by_content_and_toolchain(data_dir: Path, toolchain: 
     assert first == second
 
 
-def test_an_unlisted_failure_is_unexplained(toolchain: Toolchain, tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", [None, VERILOG_BENCHES], ids=["python", "verilog"])
+def test_an_unlisted_failure_is_unexplained(data: Path | None, toolchain: Toolchain, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    suite = benchmarks.load("verieval")
-    task = replace(suite.tasks[0], reference=f"module {suite.tasks[0].module}(); endmodule\n")
+    suite = benchmarks.load("verieval", data)
+    right = str(suite.by_id["wrap_counter"].reference)
+    task = replace(suite.by_id["wrap_counter"], reference=right.replace("count + 8'd1", "count + 8'd2"))
+    assert task.reference != right
     broken = replace(suite, tasks=(task,))
     with JudgePool(broken, toolchain, cache=tmp_path) as pool:
         result = check(broken, pool)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import VERILOG_BENCHES
 from verieval import benchmarks
 from verieval.judge import Toolchain
 from verieval.judge.rules import RULES, Transcript
@@ -98,7 +99,7 @@ def faults(toolchain: Toolchain, task: Task, folder: Path) -> list[str]:
 
 
 def test_own_tasks_say_the_same(each_icarus: Toolchain, tmp_path: Path) -> None:
-    tasks = benchmarks.load("verieval").tasks
+    tasks = benchmarks.load("verieval", VERILOG_BENCHES).tasks
     assert [fault for task in tasks for fault in faults(each_icarus, task, tmp_path)] == []
     assert all(prepare(task).has_trace for task in tasks)
 
@@ -234,7 +235,7 @@ OWN_TAMPERING = {
 
 @pytest.mark.parametrize("trick", OWN_TAMPERING)
 def test_tampering_with_an_own_task_shows(trick: str, each_icarus: Toolchain, tmp_path: Path) -> None:
-    task = benchmarks.load("verieval").by_id["pulse_stretch"]
+    task = benchmarks.load("verieval", VERILOG_BENCHES).by_id["pulse_stretch"]
     sealed = seal(task, "secret", mismatch_samples=None)
     inserted = re.sub(r"@(\w+)", lambda match: sealed.names[match[1]], OWN_TAMPERING[trick])
     reference = str(task.reference).rstrip()

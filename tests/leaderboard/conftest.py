@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import VERILOG_BENCHES
 from verieval import benchmarks
 from verieval.completion import Completion, Sampling
 from verieval.extract import extract
@@ -51,7 +52,7 @@ def _own_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def suite() -> Benchmark:
-    return benchmarks.load("verieval")
+    return benchmarks.load("verieval", VERILOG_BENCHES)
 
 
 def answers(task: Task, place: int) -> tuple[str, str]:
@@ -183,6 +184,7 @@ def answer(tmp_path: Path) -> Callable[..., Verification]:
     def check(files: dict[str, bytes], **options: Any) -> Verification:
         path = tmp_path / "bundle.zip"
         path.write_bytes(archive.zip_bytes(files))
+        options = {"data": VERILOG_BENCHES} | options
         means = Means(_unseen, jobs=2, **{key: options.pop(key) for key in ("data", "icarus") if key in options})
         return verify(path, means, **options)
 

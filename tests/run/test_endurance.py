@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import VERILOG_BENCHES
 from verieval import benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,11 +25,11 @@ pytestmark = pytest.mark.usefixtures("toolchain")
 
 @pytest.fixture(scope="module")
 def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three answers to every own task: the reference, one that is wrong, one that is no Verilog."""
+    """Three answers to every task with a bench in Verilog: the reference, one that is wrong, one that is no Verilog."""
     path = tmp_path_factory.mktemp("completions") / "completions.jsonl"
     rows = [
         {"task_id": task.id, "sample": sample, "text": text}
-        for task in benchmarks.load("verieval").tasks
+        for task in benchmarks.load("verieval", VERILOG_BENCHES).tasks
         for sample, text in enumerate(
             (f"```verilog\n{task.reference}\n```", (task.reference or "").replace("<=", "<= ~", 1), "I cannot do that.")
         )
@@ -46,6 +47,8 @@ def words(completions: Path, out: Path, *more: str) -> list[str]:
         str(completions),
         "--benchmark",
         "verieval",
+        "--data",
+        str(VERILOG_BENCHES),
         "--out",
         str(out),
         "--quiet",

@@ -37,6 +37,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry("verieval.cli.run", "Generate completions with a model, judge them and report."),
     "score": Entry("verieval.cli.score", "Judge completions that exist already."),
     "report": Entry("verieval.cli.report", "Recompute and show the report of a run."),
+    "examine": Entry("verieval.cli.examine", "Synthesize a run's candidates and prove them equivalent."),
     "compare": Entry("verieval.cli.compare", "Compare two runs: what differs, then which is better."),
     "bench": Entry("verieval.cli.bench", "List, show and check benchmarks."),
     "submit": Entry("verieval.cli.submit", "Make a bundle of a run that anyone can judge again."),

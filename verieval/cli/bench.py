@@ -19,6 +19,7 @@ from verieval.cli.common import (
     simulator_option,
     tasks_option,
 )
+from verieval.cli.overlap import command as overlap
 from verieval.cli.strength import agreement, progress, strength
 from verieval.errors import VerievalError
 
@@ -34,6 +35,7 @@ def command() -> None:
 
 command.add_command(strength)
 command.add_command(agreement)
+command.add_command(overlap)
 
 
 @command.command("list")

@@ -126,6 +126,27 @@ JUDGING_OPTIONS = (
     ),
 )
 
+EXAMINE_OPTIONS = (
+    click.option("--synth", is_flag=True, help="Also synthesize every candidate (yosys): latches, cells, depth."),
+    click.option("--equiv", is_flag=True, help="Also prove every candidate equivalent to the reference, or refute it."),
+)
+PROOF_OPTIONS = (
+    click.option(
+        "--yosys",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="yosys to use (default: VERIEVAL_YOSYS, PATH).",
+    ),
+    click.option(
+        "--proof-cpu",
+        type=click.IntRange(1, MAX_SECONDS),
+        default=20,
+        show_default=True,
+        metavar="SECONDS",
+        help="CPU time of each synthesis and each proof.",
+    ),
+)
+
 OUTPUT_OPTIONS = (
     ks_option(),
     json_option,
@@ -303,12 +324,42 @@ def judge_and_report(
         run_pipeline(store, judge, progress, fresh(store), check)
 
 
+def prepare_examining(options: dict[str, Any]) -> Callable[[Path, Benchmark, Callable[[], None]], None]:
+    """Look for the tools of ``--synth`` and ``--equiv`` before anything slow begins; call the result to examine a run.
+
+    Args:
+        options: of the command.
+
+    Raises:
+        VerievalError: yosys or Icarus is missing, or no sandbox where one is required.
+    """
+    stages = [stage for stage in ("synth", "equiv") if options[stage]]
+    if not stages:
+        return lambda folder, benchmark, check: None
+    from verieval.judge.equivalence import proof_limits
+    from verieval.judge.sandbox import find_sandbox
+    from verieval.judge.toolchain import find_toolchain
+    from verieval.judge.yosys import find_yosys
+    from verieval.run.examine import Bench, examine
+    from verieval.run.manifest import cores
+
+    yosys, toolchain = find_yosys(options["yosys"]), find_toolchain(options["icarus"])
+    cpu = float(options["proof_cpu"])
+    limits = proof_limits(cpu, cpu)
+    sandbox = find_sandbox(toolchain, limits.work_mib, wanted=options["sandbox"], also=yosys.needs())
+    bench = Bench(yosys, toolchain, limits, sandbox, options["jobs"] or cores())
+    return lambda folder, benchmark, check: examine(
+        folder, benchmark, bench, stages, quiet=options["quiet"], check=check
+    )
+
+
 def finish(folder: Path, options: dict[str, Any]) -> None:
     """Make the report of a run folder, write it and show it as ``options`` (ks, criterion, as_json) say.
 
     Raises:
         VerievalError: samples met a fault of the harness.
     """
+    from verieval.report.examined import with_examined
     from verieval.report.summary import build_report, write_report
     from verieval.report.terminal import sections, show
     from verieval.report.text import printable
@@ -316,7 +367,7 @@ def finish(folder: Path, options: dict[str, Any]) -> None:
     from verieval.run.store import read_run
 
     run = read_run(folder)
-    report = build_report(run, ks=options["ks"], criterion=options["criterion"])
+    report = with_examined(build_report(run, ks=options["ks"], criterion=options["criterion"]), run)
     write_report(folder, report)
     if options["as_json"]:
         click.echo(dump_json({"run": str(folder), **report}), nl=False)

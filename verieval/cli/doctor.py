@@ -34,7 +34,7 @@ class Finding:
 # Tools beside Icarus: executable, how to ask, what a missing one costs.
 _TOOLS = (
     ("verilator", "--version", "runs benches in Python too, with --simulator verilator"),
-    ("yosys", "-V", "not used by this version"),
+    ("yosys", "-V", "synthesis and equivalence (--synth, --equiv), proofs of bench strength"),
 )
 # Python packages by the part that needs them; none is imported here.
 _PACKAGES = (

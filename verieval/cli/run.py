@@ -11,9 +11,11 @@ import click
 
 from verieval.cli.common import (
     BENCHMARK_OPTIONS,
+    EXAMINE_OPTIONS,
     JUDGING_OPTIONS,
     MAX_SECONDS,
     OUTPUT_OPTIONS,
+    PROOF_OPTIONS,
     command_line,
     describe_chosen,
     describe_criterion,
@@ -21,6 +23,7 @@ from verieval.cli.common import (
     judge_and_report,
     load_benchmark,
     note,
+    prepare_examining,
     prepare_judge,
     seek_tools,
     slug,
@@ -118,7 +121,9 @@ ENGINE = (
 
 
 @click.command("run")
-@with_options(MODEL_OPTIONS, BENCHMARK_OPTIONS, PROTOCOL_OPTIONS, ENGINE_OPTIONS, JUDGING_OPTIONS)
+@with_options(
+    MODEL_OPTIONS, BENCHMARK_OPTIONS, PROTOCOL_OPTIONS, ENGINE_OPTIONS, JUDGING_OPTIONS, EXAMINE_OPTIONS, PROOF_OPTIONS
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default: runs/MODEL-BENCHMARK-PROTOCOL).")
 @with_options(OUTPUT_OPTIONS)
 def command(model: str, benchmark: str, out: Path | None, **options: Any) -> None:
@@ -183,6 +188,7 @@ def _run(model: str, benchmark: str, folder: Path, options: dict[str, Any], chec
     from verieval.run.store import RunStore
 
     kind = options["engine"] or detect(model)
+    beyond = prepare_examining(options)
     ask = _replay(options) if kind == "replay" else _generate(options)
     tools = seek_tools(options)
     whole, chosen = load_benchmark(benchmark, options["data"], options["tasks"], options["limit"])
@@ -213,6 +219,7 @@ def _run(model: str, benchmark: str, folder: Path, options: dict[str, Any], chec
                     options=options,
                     check=check,
                 )
+        beyond(folder, whole, check)
     finally:
         engine.close()
 

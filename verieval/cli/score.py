@@ -11,14 +11,17 @@ import click
 
 from verieval.cli.common import (
     BENCHMARK_OPTIONS,
+    EXAMINE_OPTIONS,
     JUDGING_OPTIONS,
     OUTPUT_OPTIONS,
+    PROOF_OPTIONS,
     command_line,
     describe_chosen,
     describe_criterion,
     finish,
     judge_and_report,
     load_benchmark,
+    prepare_examining,
     prepare_judge,
     seek_tools,
     slug,
@@ -53,7 +56,7 @@ SCORE_OPTIONS = (
 
 @click.command("score")
 @click.argument("completions", type=click.Path(path_type=Path))
-@with_options(SCORE_OPTIONS[:1], BENCHMARK_OPTIONS, SCORE_OPTIONS[1:], JUDGING_OPTIONS)
+@with_options(SCORE_OPTIONS[:1], BENCHMARK_OPTIONS, SCORE_OPTIONS[1:], JUDGING_OPTIONS, EXAMINE_OPTIONS, PROOF_OPTIONS)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default: runs/COMPLETIONS-BENCHMARK).")
 @with_options(OUTPUT_OPTIONS)
 def command(completions: Path, out: Path | None, **options: Any) -> None:
@@ -94,6 +97,7 @@ def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, A
     from verieval.run.readers import read_any
     from verieval.run.store import RunStore
 
+    beyond = prepare_examining(options)
     tools = seek_tools(options)
     whole, chosen = load_benchmark(benchmark, options["data"], options["tasks"], options["limit"])
     reading = read_any(completions, whole, skip_unknown=options["skip_unknown"])
@@ -109,6 +113,7 @@ def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, A
             judge_and_report(
                 store, judge, lambda store: (), total=len(rows), generating=False, options=options, check=check
             )
+    beyond(folder, whole, check)
 
 
 def _select(reading: Reading, chosen: Benchmark, options: dict[str, Any]) -> tuple[Benchmark, Sequence[Completion]]:

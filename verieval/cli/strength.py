@@ -110,10 +110,11 @@ def strength(name: str, show_survivors: bool, no_proof: bool, as_json: bool, **o
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="An Icarus installation; give it twice or more.",
+    help="An Icarus installation; may be given several times.",
 )
+@click.option("--verilator", is_flag=True, help="Verilator too, where all benches are in Python.")
 @with_options(MUTANT_OPTIONS)
-def agreement(name: str, icaruses: tuple[Path, ...], as_json: bool, **options: Any) -> None:
+def agreement(name: str, icaruses: tuple[Path, ...], verilator: bool, as_json: bool, **options: Any) -> None:
     """Judge references and mutants with several simulators and list those whose verdicts differ.
 
     Exit status 1 says that one simulator passes what another fails.
@@ -121,8 +122,8 @@ def agreement(name: str, icaruses: tuple[Path, ...], as_json: bool, **options: A
     from verieval import benchmarks
     from verieval.judge.agreement import compare
 
-    if len(icaruses) < 2:
-        raise VerievalError("there is nothing to compare: give --icarus DIR twice or more")
+    if len(icaruses) + verilator < 2:
+        raise VerievalError("there is nothing to compare: give --icarus DIR twice or more, or --verilator beside it")
     limits = _limits(options)
     benchmark = benchmarks.load(name, options["data"], tasks=options["tasks"])
     simulators: dict[str, Opened] = {}
@@ -130,6 +131,9 @@ def agreement(name: str, icaruses: tuple[Path, ...], as_json: bool, **options: A
         opened = _Open(benchmark, path, limits, options)
         if opened.name in simulators:
             raise VerievalError(f"{path} holds Icarus {opened.name} like one before it: give another version")
+        simulators[opened.name] = opened
+    if verilator:
+        opened = _Open(benchmark, icaruses[0], limits, options, simulator="verilator")
         simulators[opened.name] = opened
     total = len(benchmark.tasks) * len(simulators)
     with _stoppable(), progress(total, f"mutants of {benchmark.full_name}", quiet=as_json) as advance:
@@ -145,8 +149,16 @@ def agreement(name: str, icaruses: tuple[Path, ...], as_json: bool, **options: A
 class _Open:
     """Opens a judge of one benchmark on one installation."""
 
-    def __init__(self, benchmark: Benchmark, icarus: Path | None, limits: Limits, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        icarus: Path | None,
+        limits: Limits,
+        options: dict[str, Any],
+        simulator: str = "icarus",
+    ) -> None:
         from verieval.judge import find_toolchain
+        from verieval.judge.cosim.simulators import find_simulator
         from verieval.run.manifest import cores
 
         self._benchmark, self._limits = benchmark, limits
@@ -154,7 +166,8 @@ class _Open:
         self._toolchain.refuse(benchmark.refused_icarus, benchmark.full_name)
         self._recall, self._wanted = not options["fresh"], options["sandbox"]
         self.jobs = options["jobs"] or cores()
-        self.name = f"icarus {self._toolchain.version}"
+        self._simulator = find_simulator(simulator, self._toolchain)
+        self.name = f"{simulator} {self._simulator.version}"
 
     @contextmanager
     def __call__(self) -> Iterator[MutantJudge]:
@@ -169,6 +182,7 @@ class _Open:
             jobs=self.jobs,
             extraction="verbatim",
             sandbox=NO_SANDBOX if self._wanted is False else None,
+            simulator=self._simulator,
         )
         with pool:
             _check_walls(pool, self._wanted)

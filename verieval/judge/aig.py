@@ -73,7 +73,7 @@ class Aig:
             a, b = b, a
         if a == FALSE or a == b ^ 1:
             return FALSE
-        if a == TRUE or a == b:
+        if a in (TRUE, b):
             return b
         found = self._known.get((a, b))
         if found is None:
@@ -117,7 +117,10 @@ class Aig:
         for index in inner:
             if index in used:
                 order[index] = len(order)
-        plain = lambda literal: 2 * order[literal >> 1] + (literal & 1)  # noqa: E731
+
+        def plain(literal: int) -> int:
+            return 2 * order[literal >> 1] + (literal & 1)
+
         for index in inner:
             if index in used:
                 a, b = map(plain, self._nodes[index])  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Is a design equivalent to its reference? ``proven``, ``refuted`` by a counterexample that simulation shows, ``unknown``.
+"""Is a design equivalent to its reference? Proven, refuted by a counterexample that simulation shows, or unknown.
 
 Both texts are taken to gates by yosys and put into one graph (:mod:`verieval.judge.miter`), which is searched for a
 difference by random simulation and by yosys-abc (:mod:`verieval.judge.prover`). What ``proven`` says, and does not
@@ -8,12 +8,13 @@ reset), every output bit that is defined in the reference is the same in the oth
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from verieval.judge.aig import TooLarge
+from verieval.judge.aig import TooLarge, X
 from verieval.judge.limits import Limits
 from verieval.judge.machine import Machine, Unsupported, read_machine
 from verieval.judge.miter import Miter, build, ports_differ, set_up
@@ -25,8 +26,6 @@ from verieval.judge.toolchain import Toolchain
 from verieval.judge.yosys import Read, Yosys, read_netlist
 
 Kind = Literal["proven", "refuted", "unknown"]
-
-_KEPT = 64  # netlists of references
 
 
 def proof_limits(
@@ -50,7 +49,8 @@ class Proof:
     Attributes:
         kind: ``proven``, ``refuted`` or ``unknown``.
         reason: of ``unknown``.
-        how: of ``proven``: ``same netlist``, ``simulation`` cannot be; ``logic`` or ``induction``.
+        how: of ``proven``: ``same netlist``; ``logic``, where neither stores anything; else ``induction``.
+        undefined: output bits that the reference does not define, so that nothing was compared there.
         style: how time was seen, ``cycle`` or ``sampled``; empty where there is no netlist.
         resets: reset ports, with the value that they had before the first comparison.
         counterexample: of ``refuted``.
@@ -60,6 +60,7 @@ class Proof:
     kind: Kind
     reason: str = ""
     how: str = ""
+    undefined: tuple[str, ...] = ()
     style: str = ""
     resets: Mapping[str, int] | None = None
     counterexample: Counterexample | None = None
@@ -70,6 +71,27 @@ class Proof:
         return asdict(self)
 
 
+class References:
+    """Netlists of references, which many texts are compared with. Threads may share it."""
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], Read] = OrderedDict()
+
+    def get(self, source: str, module: str, read: Callable[[str, str], Read]) -> Read:
+        """The netlist that is known, or that ``read`` makes."""
+        with self._lock:
+            found = self._known.get((source, module))
+        if found is None:
+            found = read(source, module)
+            with self._lock:
+                self._known[source, module] = found
+                if len(self._known) > self._most:
+                    self._known.popitem(last=False)
+        return found
+
+
 @dataclass(frozen=True)
 class Prover:
     """What proofs need. One thread owns it, as it does the launcher.
@@ -78,28 +100,21 @@ class Prover:
         launcher: its sandbox knows :meth:`Yosys.needs`, its limits are :func:`proof_limits`.
         yosys: the installation.
         toolchain: the Icarus of replays.
+        references: netlists of references that were read.
     """
 
     launcher: Launcher
     yosys: Yosys
     toolchain: Toolchain
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_golds", OrderedDict())
+    references: References = field(default_factory=References)
 
     def read(self, source: str, module: str) -> Read:
         """A text as gates; see :func:`verieval.judge.yosys.read_netlist`."""
         return read_netlist(self.launcher, self.yosys, source, module)
 
     def read_reference(self, source: str, module: str) -> Read:
-        """The same, kept, for the text that many are compared with."""
-        golds: OrderedDict[tuple[str, str], Read] = self._golds  # type: ignore[attr-defined]
-        found = golds.get((source, module))
-        if found is None:
-            found = golds[source, module] = self.read(source, module)
-            if len(golds) > _KEPT:
-                golds.popitem(last=False)
-        return found
+        """The same, kept."""
+        return self.references.get(source, module, self.read)
 
 
 def prove(prover: Prover, gold: str, gate: str, module: str, *, resets: Mapping[str, int] | None = None) -> Proof:
@@ -116,10 +131,11 @@ def prove(prover: Prover, gold: str, gate: str, module: str, *, resets: Mapping[
         VerievalError: a tool cannot be started, or the work folder cannot be used.
         Lost: one was killed from outside.
     """
-    first, second = prover.read_reference(gold, module), prover.read(gate, module)
-    cpu = second.answer.cpu
+    first = prover.read_reference(gold, module)
     if first.netlist is None:
-        return Proof("unknown", f"the reference: {first.answer.reason}", cpu=cpu)
+        return Proof("unknown", f"the reference: {first.answer.reason}")
+    second = prover.read(gate, module)
+    cpu = second.answer.cpu
     if second.netlist is None:
         return Proof("unknown", second.answer.reason, cpu=cpu)
     other = ports_differ(first.netlist, second.netlist)
@@ -129,9 +145,7 @@ def prove(prover: Prover, gold: str, gate: str, module: str, *, resets: Mapping[
         machines = _machine(first.netlist, "the reference: "), _machine(second.netlist, "")
         setup = set_up(*machines, resets)
         miter = build(*machines, setup)
-    except Unsupported as error:
-        return Proof("unknown", str(error), cpu=cpu)
-    except Loop as error:
+    except (Unsupported, Loop) as error:
         return Proof("unknown", str(error), cpu=cpu)
     except TooLarge:
         return Proof("unknown", "the design is too large", cpu=cpu)
@@ -162,10 +176,14 @@ def _compare(
     prover: Prover, sources: tuple[str, str], module: str, gold: Machine, miter: Miter, same: bool, cpu: float
 ) -> Proof:
     setup = miter.setup
-    about: dict[str, Any] = {"style": setup.style, "resets": dict(setup.resets)}
+    undefined = tuple(name for name, value in miter.outputs.items() if value == X)
+    about: dict[str, Any] = {"undefined": undefined, "style": setup.style, "resets": dict(setup.resets)}
+    if len(undefined) == len(miter.outputs):
+        return Proof("unknown", "the reference defines no output", **about, cpu=cpu)
     walk = wander(miter)
-    if walk.never:
-        return Proof("unknown", f"the reference was never seen to define {_some(walk.never)}", **about, cpu=cpu)
+    never = tuple(name for name in walk.never if name not in undefined)
+    if never:
+        return Proof("unknown", f"the reference was never seen to define {_some(never)}", **about, cpu=cpu)
     trace = walk.trace
     if trace is None:
         if same:

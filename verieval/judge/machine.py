@@ -88,6 +88,7 @@ def read_store(cell: Cell) -> Store:
         Unsupported: it is of a type that is not known here.
     """
     q, pins = cell.output, cell.pins
+    forces: tuple[tuple[Signal, Bit], ...]
     assert isinstance(q, int)
 
     def signal(pin: str, polarity: str) -> Signal:
@@ -144,7 +145,8 @@ class Machine:
         Raises:
             Loop: outputs or state depend on themselves at once.
         """
-        values: dict[Bit, Three] = {**CONSTANT, "z": X, **inputs}
+        values: dict[Bit, Three] = {"z": X, **inputs}
+        values.update(CONSTANT.items())
 
         def value(bit: Bit) -> Three:
             return values.get(bit, X)  # a wire that nothing drives

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -109,17 +109,20 @@ class Netlist:
         """Cells by type."""
         return Counter(cell.type for cell in self.cells) + Counter(dict(self.large))
 
-    def order(self, roots: Iterable[Bit], through: Callable[[Cell], tuple[Bit, ...]]) -> Iterator[Cell]:
+    def order(
+        self, roots: Iterable[Bit], through: Callable[[Cell], tuple[Bit, ...]], done: set[int] | None = None
+    ) -> Iterator[Cell]:
         """Cells that ``roots`` depend on, each after those that it depends on.
 
         Args:
             roots: bits.
             through: the inputs of a cell that count; none stops there.
+            done: wires that were reached before, which are left out; it grows.
 
         Raises:
             Loop: they depend on each other in a circle.
         """
-        done: set[int] = set()
+        done = set() if done is None else done
         for root in roots:
             if not isinstance(root, int) or root in done or root not in self.driver:
                 continue
@@ -170,7 +173,9 @@ class _Numbering:
         self._netlist = netlist
         self._known: dict[tuple[Any, ...], int] = {}
         self._of: dict[Bit, int] = {}
-        self._waiting: list[Cell] = []
+        self._waiting: deque[Cell] = deque()
+        self._stores = 0
+        self._done: set[int] = set()
         for port in netlist.ports:
             if port.direction != "output":
                 for index, bit in enumerate(netlist.bits[port.name]):
@@ -183,7 +188,7 @@ class _Numbering:
         try:
             lines += [self._values(self._netlist.bits[port.name]) for port in ports if port.direction != "input"]
             while self._waiting:  # grows while it is worked through, in an order that no name decides
-                cell = self._waiting.pop(0)
+                cell = self._waiting.popleft()
                 start = self._netlist.initial.get(cell.output, "x") if isinstance(cell.output, int) else "x"
                 lines.append([cell.type, start, self._values(cell.inputs)])
         except Loop:
@@ -194,7 +199,7 @@ class _Numbering:
     def _values(self, bits: Iterable[Bit]) -> list[int]:
         bits = list(bits)
         through: Callable[[Cell], tuple[Bit, ...]] = lambda cell: cell.inputs if cell.type in GATES else ()  # noqa: E731
-        for cell in self._netlist.order(bits, through):
+        for cell in self._netlist.order(bits, through, self._done):
             if cell.output not in self._of:
                 self._of[cell.output] = self._node(cell)
         return [self._of[bit] if bit in self._of else self._number(("constant", str(bit))) for bit in bits]
@@ -202,7 +207,8 @@ class _Numbering:
     def _node(self, cell: Cell) -> int:
         if cell.type not in GATES:
             self._waiting.append(cell)
-            return self._number(("store", len(self._waiting), len(self._known)))
+            self._stores += 1
+            return self._number(("store", self._stores))
         inputs = [
             self._of[bit] if bit in self._of else self._number(("constant", str(bit) if bit in CONSTANTS else "open"))
             for bit in (cell.pins[pin] for pin in GATES[cell.type])
@@ -216,13 +222,17 @@ class _Numbering:
 
 
 def parse_netlist(text: str, module: str) -> Netlist:
-    """Read the output of yosys's ``write_json`` on a flat design.
+    """Read the output of yosys's ``write_json`` on a flat design, given twice: as elaborated, and at the end.
+
+    Yosys chooses one driver where a wire has several, so those can only be seen in the first.
 
     Raises:
         NotANetlist: the module is not there, or the text is not what yosys writes.
     """
     try:
-        body = json.loads(text)["modules"][module]
+        decoder = json.JSONDecoder()
+        first, end = decoder.raw_decode(text.lstrip())
+        body = decoder.raw_decode(text.lstrip()[end:].lstrip())[0]["modules"][module]
         ports = tuple(
             Port(name, port["direction"], len(port["bits"]), bool(port.get("signed")))
             for name, port in body["ports"].items()
@@ -236,12 +246,25 @@ def parse_netlist(text: str, module: str) -> Netlist:
             else:
                 large[cell["type"]] += 1
         initial, names = _wires(body["netnames"])
-        driven = Counter(bit for port in ports if port.direction == "input" for bit in bits[port.name])
-        driven.update(cell.output for cell in cells)
-        twice = next((str(names.get(bit, bit)) for bit, count in driven.items() if count > 1), "")  # type: ignore[call-overload]
-        return Netlist(ports, bits, tuple(cells), initial, names, large, twice)
+        return Netlist(ports, bits, tuple(cells), initial, names, large, _conflict(first["modules"][module]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotANetlist(f"yosys's netlist of {module} cannot be read: {error!r}") from None
+
+
+def _conflict(body: Mapping[str, Any]) -> str:
+    """A wire with several drivers; a constant among them takes the place of the wire, also of an input's."""
+    names = _wires(body["netnames"])[1]
+    driven = Counter[Bit]()
+    for name, port in body["ports"].items():
+        if port["direction"] == "input":
+            driven.update(port["bits"])
+            if not all(isinstance(bit, int) for bit in port["bits"]):
+                return str(name)
+    for cell in body["cells"].values():
+        for pin, wires in cell["connections"].items():
+            if cell.get("port_directions", {}).get(pin) == "output":
+                driven.update(wires)
+    return next((names.get(bit, "a wire") for bit, count in driven.items() if count > 1 and isinstance(bit, int)), "")
 
 
 def _wires(nets: Mapping[str, Any]) -> tuple[dict[int, str], dict[int, str]]:

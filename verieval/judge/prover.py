@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from verieval.judge.aig import FALSE
@@ -46,13 +46,17 @@ def wander(miter: Miter, seed: int = 0) -> Walk:
         # Bits are biased step by step, so that enables and resets are also long on and long off.
         inputs.append({literal: _biased(rng, step) for literal in aig.inputs})
         values = aig.evaluate({**inputs[-1], **state}, _LANES)
-        value = lambda literal: values[literal >> 1] ^ (full if literal & 1 else 0)  # noqa: E731, B023
+        value = _reader(values, full)
         never -= {name for name in never if value(miter.outputs[name].one) | value(miter.outputs[name].zero)}
         if wrong := value(miter.bad):
             lane = (wrong & -wrong).bit_length() - 1
             return Walk([{literal: bits >> lane & 1 for literal, bits in row.items()} for row in inputs], ())
         state = {latch: value(aig.next[latch]) for latch in aig.latches}
     return Walk(None, tuple(sorted(never)))
+
+
+def _reader(values: Sequence[int], full: int) -> Callable[[int], int]:
+    return lambda literal: values[literal >> 1] ^ (full if literal & 1 else 0)
 
 
 def _biased(rng: random.Random, step: int) -> int:
@@ -123,7 +127,7 @@ def follow(miter: Miter, trace: Trace) -> list[tuple[dict[str, int], bool]] | No
     steps: list[tuple[dict[str, int], bool]] = []
     for row in trace:
         values = aig.evaluate({**row, **state})
-        value = lambda literal: values[literal >> 1] ^ (literal & 1)  # noqa: E731, B023
+        value = _reader(values, 1)
         ports = {
             name: sum(value(literal) << index for index, literal in enumerate(literals))
             for name, literals in miter.inputs.items()

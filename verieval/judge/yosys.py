@@ -33,7 +33,7 @@ SCRIPTS = 1
 _VERSION = re.compile(r"Yosys (\d+\.\d+\S*)")
 _ERROR = re.compile(r"ERROR: (.*)")
 _OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|Cannot allocate memory", re.IGNORECASE)
-_ALWAYS_COMB = re.compile(r"""("(?:[^"\\\n]|\\.)*+"|\\\S++|[\w$`.]*+(?<!\balways_comb))|\balways_comb\b""")
+_ALWAYS_COMB = re.compile(r"""(?P<other>"(?:[^"\\\n]|\\.)*+"|\\\S++)|(?<![\w$`.])always_comb(?![\w$])""")
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _LONGEST = 300  # characters of a reason
 
@@ -169,19 +169,17 @@ def quote(name: str) -> str:
 
 
 def reading(module: str) -> list[str]:
-    """Commands that read :data:`DESIGN` as a simulator would, and elaborate ``module`` and what it uses.
+    """Commands that read :data:`DESIGN` as a simulator would, elaborate ``module`` and what it uses, and write it.
 
     The macros are the simulator's, so that the text cannot show yosys another design than that.
     """
     read = f"read_verilog -sv -defer -nosynthesis -D__ICARUS__=1 -noassert -noassume -nodpi {DESIGN}"
-    return [read, f"hierarchy -check -top {quote(module)}"]
+    return [read, f"hierarchy -check -top {quote(module)}", "proc -noopt", "flatten", "write_json"]
 
 
 # Down to gates, flip-flops and latches. Nothing here uses an x as a freedom: what is undefined stays undefined.
 _TO_GATES = (
-    "proc",
-    "flatten",
-    "opt_expr",
+    "opt_expr -keepdc",
     "opt_clean",
     "memory_map",
     "opt_clean",
@@ -230,4 +228,4 @@ def hide(source: str) -> str:
     ``always_comb`` becomes ``always @*``, as yosys gives up on one that holds a value, and a simulator does not. Lines
     keep their numbers.
     """
-    return "`undef YOSYS " + _ALWAYS_COMB.sub(lambda match: match[1] or "always @*", blank_comments(source))
+    return "`undef YOSYS " + _ALWAYS_COMB.sub(lambda match: match["other"] or "always @*", blank_comments(source))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verieval.report.distinct import COUNTS
 from verieval.report.summary import Report
 from verieval.report.text import printable
 from verieval.run.manifest import Manifest
@@ -38,6 +39,8 @@ def sections(report: Report, manifest: Manifest, *, differences: bool = False) -
     yield _text(f"{report['model'] or 'completions'} on {report['benchmark']}", _about(report, manifest))
     yield Section("pass@k", ("criterion", "k", "pass@k", "s.e.", "95 % interval", "tasks"), tuple(_estimates(report)))
     yield _outcomes(summary)
+    if report.get("examined"):
+        yield from _examined(report["examined"])
     notes = list(_notes(report))
     if notes:
         yield _text("To know", notes)
@@ -52,6 +55,8 @@ def sections(report: Report, manifest: Manifest, *, differences: bool = False) -
         never = sum(task["c"] == 0 for task in summary["tasks"])
         title = f"Lowest pass rates ({headline}; {never} of {summary['tasks_total']} tasks never pass)"
         yield Section(title, ("task", "passed", "outcomes"), worst)
+    if "distinct" in report:
+        yield _distinct(report["distinct"])
     if differences:
         listed = tuple(
             (
@@ -172,6 +177,40 @@ def _outcomes(summary: Mapping[str, Any]) -> Section:
     return Section(title, ("outcome", "samples", "share"), tuple(rows))
 
 
+def _examined(examined: Mapping[str, Any]) -> Iterator[Section]:
+    """Synthesis and equivalence, said to be no part of the estimates."""
+    if synth := examined["synth"]:
+        passed = synth["passed"]
+        rows = [(name, str(count), str(passed["status"].get(name, 0))) for name, count in synth["status"].items()]
+        rows.append(("a latch is inferred", str(synth["latches"]), str(passed["latches"])))
+        for name, ratio in passed["ratio"].items():
+            mean, largest = ratio["geometric_mean"], ratio["largest"]
+            shown = "absent" if mean is None else f"{mean:.2f} (largest {largest:.2f}, {ratio['samples']} samples)"
+            rows.append((f"{name.replace('_', '-')} against the reference's", "", shown))
+        title = f"Synthesis, beside pass@k ({synth['samples']} of {synth['of']} samples, {_with(synth['tools'])})"
+        yield Section(title, ("", "samples", "of those that pass (strict)"), tuple(rows))
+    if equiv := examined["equiv"]:
+        kinds = equiv["kinds"]["strict"]
+        counted = tuple((word, *(str(count) for count in kinds[word].values())) for word in ("passed", "failed"))
+        title = f"Equivalence, beside pass@k ({equiv['samples']} of {equiv['of']} samples, {_with(equiv['tools'])})"
+        yield Section(title, ("strict", *kinds["passed"]), counted)
+        names = [name for name in ("passed_but_refuted", "failed_but_proven") if equiv[name]]
+        if names:
+            listed = tuple((name.replace("_", " "), _samples(equiv[name])) for name in names)
+            yield Section("Where bench and proof disagree", ("", "samples"), listed)
+
+
+def _with(tools: Sequence[Mapping[str, Any]]) -> str:
+    if len(tools) > 1:
+        return f"made in {len(tools)} different ways"
+    return f"yosys {tools[0].get('yosys')}"
+
+
+def _samples(samples: Sequence[Mapping[str, Any]]) -> str:
+    shown = ", ".join(f"{sample['task_id']}/{sample['sample']}" for sample in samples[:LISTED])
+    return shown + (f" and {len(samples) - LISTED} more" if len(samples) > LISTED else "")
+
+
 def _notes(report: Report) -> Iterator[str]:
     missing, summary = report["missing"], report["criteria"][report["headline"]]
     if missing:
@@ -190,6 +229,17 @@ def _notes(report: Report) -> Iterator[str]:
         )
     if report["repaired"]:
         yield f"{report['repaired']} failed samples would pass with their missing endmodule added (a diagnostic)"
+
+
+def _distinct(distinct: Mapping[str, Any]) -> Section:
+    """The sums, then the tasks with the fewest distinct designs for their samples."""
+    tasks = sorted(distinct["tasks"], key=lambda task: task["designs"] / max(task["with_code"], 1))
+    rows = [{"id": "all", **distinct["total"]}, *tasks[:WORST]]
+    return Section(
+        "Distinct designs, names and layout not counted (all tasks, then those with the fewest for their samples)",
+        ("task", *(count.replace("_", " ") for count in COUNTS)),
+        tuple((row["id"], *(str(row[count]) for count in COUNTS)) for row in rows),
+    )
 
 
 def _named(items: Mapping[str, str]) -> str:

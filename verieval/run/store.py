@@ -10,7 +10,8 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -313,6 +314,20 @@ class RunStore:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Within this, no other process writes to a run folder.
+
+    Raises:
+        VerievalError: another one does.
+    """
+    lock = _lock(folder)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def _lock(folder: Path) -> int:

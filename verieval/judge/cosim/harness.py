@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from cocotb.simulator import get_sim_time
 
 _BATCH = json.loads(Path("batch.json").read_text())
 _failed: set[str] = set()
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and a flood of output would go on for nothing
 _progress = os.open(os.environ["VERIEVAL_PROGRESS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 

@@ -54,9 +54,16 @@ def _slot(tests: dict[str, ElementTree.Element]) -> SlotResult:
     for name, case in tests.items():
         faults = [child for child in case if child.tag in ("failure", "error", "skipped")]
         if faults:
-            message = _SPACE.sub(" ", faults[0].get("message") or faults[0].text or faults[0].tag).strip()
+            message = _SPACE.sub(" ", faults[0].get("message") or _last_lines(faults[0])).strip()
             return SlotResult(len(tests) - 1, name, f"{message[:240]}{_when(case)}")
     return SlotResult(len(tests) - 1)
+
+
+def _last_lines(fault: ElementTree.Element) -> str:
+    """What failed and how, of an exception without words; where its file lay is the job's affair."""
+    lines = (line.strip() for line in (fault.text or "").splitlines())
+    told = [line for line in lines if line.strip("^~ ") and not line.startswith("File ")]
+    return " ".join(told[-2:]) or fault.tag
 
 
 def _when(case: ElementTree.Element) -> str:

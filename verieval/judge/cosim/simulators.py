@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from verieval.errors import VerievalError
+from verieval.judge.cache import cache_folder
 from verieval.judge.cosim.batch import Batch, cocotb_bench
 from verieval.judge.cosim.python import Python, find_python
 from verieval.judge.process import Step
 from verieval.judge.sandbox import Visible
 from verieval.judge.toolchain import Toolchain
+from verieval.task import hash_json
 
 _MAIN = Path(__file__).with_name("verilator_main.cpp")
 _SIMULATION = "simulation"
@@ -33,6 +38,10 @@ class Simulator(Protocol):
         """``icarus`` or ``verilator``, by which cocotb's library for it is called too."""
 
     @property
+    def version(self) -> str:
+        """Its version."""
+
+    @property
     def four_state(self) -> bool:
         """It knows X and Z, so that an undriven output is seen as such."""
 
@@ -46,7 +55,7 @@ class Simulator(Protocol):
     def needs(self) -> Visible:
         """What it needs in a sandbox."""
 
-    def files(self) -> dict[str, str]:
+    def files(self) -> dict[str, bytes]:
         """Files of its own in the work folder."""
 
     def compiler(self, batch: Batch, cpu: float) -> Step:
@@ -65,6 +74,11 @@ class Icarus:
     four_state: bool = True
     compile_factor: float = 1.0
 
+    @property
+    def version(self) -> str:
+        """The toolchain's."""
+        return self.toolchain.version
+
     def describe(self) -> dict[str, str]:
         """Nothing: the toolchain is in the manifest anyway."""
         return {}
@@ -73,9 +87,9 @@ class Icarus:
         """Nothing: the toolchain is visible anyway."""
         return Visible()
 
-    def files(self) -> dict[str, str]:
+    def files(self) -> dict[str, bytes]:
         """A command file, since a directive would reach further than it should."""
-        return {"flags.f": "+timescale+1ns/1ps\n"}
+        return {"flags.f": b"+timescale+1ns/1ps\n"}
 
     def compiler(self, batch: Batch, cpu: float) -> Step:
         """Each file is a compilation unit (-u), so that no candidate's declarations reach another's."""
@@ -96,6 +110,7 @@ class Verilator:
     executable: str
     version: str
     library: Path
+    objects: tuple[tuple[str, bytes], ...]
     name: str = "verilator"
     four_state: bool = False
     compile_factor: float = 20.0  # it translates to C++, which is then compiled
@@ -108,24 +123,19 @@ class Verilator:
         """The system's folders, for the sake of the C++ compiler."""
         return Visible(tuple(Path(folder) for folder in _FOLDERS if Path(folder).exists()))
 
-    def files(self) -> dict[str, str]:
-        """The program around the design."""
-        return {"main.cpp": _MAIN.read_text()}
+    def files(self) -> dict[str, bytes]:
+        """The program around the design, and Verilator's own part of it, compiled already."""
+        return {"main.cpp": _MAIN.read_bytes(), **dict(self.objects)}
 
     def compiler(self, batch: Batch, cpu: float) -> Step:
         """Translate and compile, without optimising: a simulation takes less time than that."""
-        link = f"-Wl,-rpath,{self.library} -L{self.library} -lcocotbvpi_verilator"
-        words = (
-            self.executable, "--cc", "--exe", "--build", "-j", "1", "--vpi", "--public-flat-rw", "--prefix", "Vtop",
-            "--top-module", batch.top, "-Wno-fatal", "--no-timing", "--timescale-override", "1ns/1ps", "-O0",
-            "--x-assign", "unique", "--x-initial", "unique", "-LDFLAGS", link, "-o", _SIMULATION,
-            "-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0",
-        )  # fmt: skip
-        return Step((*words, "main.cpp", "slots.sv", *batch.files), cpu, "compile.log", makes=f"obj_dir/{_SIMULATION}")
+        files = ("main.cpp", "slots.sv", *batch.files)
+        words = _verilate(self.executable, self.library, batch.top, files, [name for name, _ in self.objects])
+        return Step(words, cpu, "compile.log", makes=_SIMULATION)
 
     def run(self, python: Python) -> tuple[str, ...]:
         """Run it with random values where nothing was ever assigned."""
-        return (f"obj_dir/{_SIMULATION}", "+verilator+rand+reset+2", "+verilator+seed+1")
+        return (f"./{_SIMULATION}", "+verilator+rand+reset+2", "+verilator+seed+1")
 
 
 def find_simulator(name: str, toolchain: Toolchain) -> Simulator:
@@ -146,4 +156,65 @@ def find_simulator(name: str, toolchain: Toolchain) -> Simulator:
     match = re.match(r"Verilator (\S+)", done.stdout)
     if match is None:
         raise VerievalError(f"{executable} does not say its version, so it is not Verilator")
-    return Verilator(toolchain, executable, match[1], find_python().interface("verilator").parent)
+    library = find_python().interface("verilator").parent
+    return Verilator(toolchain, executable, match[1], library, _objects(executable, done.stdout, library))
+
+
+def _verilate(
+    executable: str, library: Path, top: str, files: tuple[str, ...], objects: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """The command that makes a simulation in the present folder, where ``objects`` lie compiled."""
+    link = f"-Wl,-rpath,{library} -L{library} -lcocotbvpi_verilator"
+    make = [f"-o {name}" for name in objects] + ["OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"]
+    return (
+        executable, "--cc", "--exe", "--build", "-j", "1", "-Mdir", ".", "--vpi", "--public-flat-rw", "-Wno-fatal",
+        "--prefix", "Vtop", "--top-module", top, "--no-timing", "--timescale-override", "1ns/1ps",
+        "--x-assign", "unique", "--x-initial", "unique", "-LDFLAGS", link, "-o", _SIMULATION,
+        "-MAKEFLAGS", " ".join(make), *files,
+    )  # fmt: skip
+
+
+def _objects(executable: str, version: str, library: Path) -> tuple[tuple[str, bytes], ...]:
+    """Verilator's runtime, compiled once for this installation: that takes four times as long as a design does.
+
+    Raises:
+        VerievalError: a trivial design cannot be compiled.
+    """
+    folder = cache_folder() / "verilator" / hash_json([executable, version, _MAIN.read_text()])[:16]
+    kept = _read_objects(folder)
+    if kept:
+        return kept
+    with tempfile.TemporaryDirectory() as work:
+        Path(work, "main.cpp").write_bytes(_MAIN.read_bytes())
+        Path(work, "trivial.sv").write_text("module trivial(input a, output b); assign b = a; endmodule\n")
+        command = _verilate(executable, library, "trivial", ("main.cpp", "trivial.sv"))
+        done = subprocess.run(command, check=False, cwd=work, capture_output=True, text=True, errors="replace")
+        made = _read_objects(Path(work))
+        if done.returncode != 0 or not made:
+            words = next(
+                (line for line in (done.stderr + done.stdout).splitlines() if "rror" in line), "it says nothing"
+            )
+            raise VerievalError(f"{executable} cannot make a simulation of a one-line module: {words}")
+    _keep_objects(folder, made)
+    return made
+
+
+def _keep_objects(folder: Path, made: tuple[tuple[str, bytes], ...]) -> None:
+    """All of them or none; a cache that cannot be written is only slow."""
+    with contextlib.suppress(OSError):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as work:
+            whole = Path(work, folder.name)
+            whole.mkdir()
+            for name, content in made:
+                (whole / name).write_bytes(content)
+            whole.rename(folder)
+
+
+def _read_objects(folder: Path) -> tuple[tuple[str, bytes], ...]:
+    """All parts of the runtime, or nothing."""
+    found = sorted(folder.glob("verilated*.o"))
+    names = {path.name for path in found}
+    if not {"verilated.o", "verilated_vpi.o"} <= names:
+        return ()
+    return tuple((path.name, path.read_bytes()) for path in found)

@@ -179,12 +179,11 @@ def _files(engine: Simulator, batch: Batch) -> dict[str, bytes]:
         "slots.sv": batch.wrapper,
         "batch.json": json.dumps(about),
         "verieval_harness.py": HARNESS.read_text(),
-        **engine.files(),
         **STAND_INS,
         **{source.name: source.text for source in bench.sources},
         **batch.files,
     }
-    return {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+    return {**engine.files(), **{name: text.encode("utf-8", "replace") for name, text in texts.items()}}
 
 
 def _steps(launcher: Launcher, simulator: Cosimulator, batch: Batch, seconds: float, slack: float) -> tuple[Step, Step]:

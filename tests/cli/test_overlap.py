@@ -1,0 +1,106 @@
+"""``verieval bench overlap`` and ``verieval report --distinct`` as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from verieval import benchmarks
+
+
+def verieval(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "verieval", *map(str, words)],
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Path:
+    task = benchmarks.load("verieval").tasks[3]
+    renamed = (task.reference or "").replace(task.module, "something_else")
+    rows = [
+        {"prompt": "An and gate.", "completion": "module g(input a, b, output y); assign y = a & b; endmodule"},
+        {"prompt": task.prompt, "completion": f"Sure:\n```verilog\n{renamed}\n```"},
+    ]
+    path = tmp_path / "train.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows) + "\nbroken\n{\x1b[2J\n")
+    return path
+
+
+def test_json(train: Path) -> None:
+    task = benchmarks.load("verieval").tasks[3]
+    done = verieval("bench", "overlap", train, "verieval", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [(hit["row"], hit["task"], hit["kind"], hit["score"]) for hit in found["hits"]] == [
+        (2, task.id, "reference exact", 1.0),
+        (2, task.id, "spec exact", 1.0),
+    ]
+    assert set(found["hits"][0]) == {"row", "benchmark", "task", "kind", "score", "size", "found", "original"}
+    assert found["hits"][0]["found"].startswith("module something_else")
+    assert found["bad"] == {"not JSON": {"count": 2, "first": [3, 4]}}
+    assert (found["rows"], found["flagged_rows"], found["flagged_tasks"]) == (2, 1, 1)
+    assert found["thresholds"] == {"reference": 0.7, "spec": 0.4}
+
+
+def test_text(train: Path) -> None:
+    done = verieval("bench", "overlap", train, "verieval", "--threshold", "0.9", "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert "row 2: reference exact 1.00, verieval " in done.stdout
+    assert "1 of 2 rows contain something of 1 tasks: reference exact 1, spec exact 1" in done.stdout
+    assert "2 lines that are no rows: not JSON (line 3, 4)" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("nowhere.jsonl", "verieval"), "cannot be read"),
+        (("{train}", "nonsense"), "nonsense"),
+        (("{train}",), "NAME"),
+        (("{train}", "verieval", "--threshold", "0"), "threshold"),
+        (("{train}", "verieval", "rtllm", "--data", "."), "--data"),
+    ],
+)
+def test_errors_are_sentences(train: Path, words: tuple[str, ...], sentence: str) -> None:
+    done = verieval("bench", "overlap", *(word.format(train=train) for word in words))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_distinct(toolchain: object, tmp_path: Path) -> None:
+    """Four samples of one task: a design, the same under other names inside, another, and no code."""
+    task = next(t for t in benchmarks.load("verieval").tasks if (t.reference or "").count("endmodule") == 1)
+    code = task.reference or ""
+    first, _, rest = code.partition(");")
+    texts = [
+        code,
+        f"{first}); // the same\n{rest}",
+        code.replace("endmodule", "wire more_of_it; endmodule"),
+        "I cannot.",
+    ]
+    texts.append(code.replace("endmodule", "wire   another_name; endmodule"))
+    path = tmp_path / "completions.jsonl"
+    rows = [{"task_id": task.id, "sample": sample, "text": text} for sample, text in enumerate(texts)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = tmp_path / "run"
+    scored = verieval("score", path, "--benchmark", "verieval", "--tasks", task.id, "--out", run, "--quiet")
+    assert scored.returncode == 0, scored.stderr
+    done = verieval("report", run, "--distinct", "--json")
+    counts = {"completions": 5, "with_code": 4, "texts": 3, "designs": 2, "passed": 4, "passed_designs": 2}
+    report = json.loads(done.stdout)
+    assert report["distinct"]["total"] == counts
+    assert report["distinct"]["tasks"] == [{"id": task.id, **counts}]
+    assert json.loads((run / "report.json").read_text()) == report
+    shown = verieval("report", run, "--distinct").stdout
+    assert "Distinct designs" in shown
+    assert "passed designs" in shown
+    assert "distinct" not in json.loads(verieval("report", run, "--json").stdout)

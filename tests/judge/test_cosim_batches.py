@@ -1,0 +1,404 @@
+"""Candidates simulated together get the verdicts that they get alone, whatever the others among them do."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.judge.cosimulating import INVERT, LOOKS, Trials, finding, judge, load_task, open_trials, write_task
+from verieval import benchmarks
+from verieval.judge import Toolchain
+from verieval.judge.cosim import trial
+from verieval.judge.cosim.batch import stands_alone
+from verieval.judge.cosim.shadow import can_be_shadowed
+from verieval.task import Task
+
+HEADER = "module invert(input wire [3:0] a, output wire [3:0] y);\n"
+
+
+def module(body: str, header: str = HEADER) -> str:
+    return f"{header}{body}\nendmodule\n"
+
+
+GOOD = [module(f"wire [3:0] n{number} = a; assign y = ~n{number};") for number in range(20)]
+WRONG = module("assign y = ~a + (a == 9);")
+HANG = module("integer i; assign y = ~a; always @* begin i = a; while (i < 20) i = i & 15; end")
+RESTLESS = module("reg r = 0; assign y = ~a; always @(a or r) r <= ~r;")
+DEEP = module("function automatic integer f(input integer n); f = f(n + 1) + 1; endfunction\n"
+              "integer i; assign y = ~a; always @(a) i = f(a);")  # fmt: skip
+UNKNOWN = module("assign y = 4'bx;")
+NARROW = module("assign y = ~a;", "module invert(input wire [3:0] a, output wire [2:0] y);\n")
+BROKEN = module("assign y = ~b;")
+
+
+@pytest.fixture(scope="module")
+def trials(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
+    opened, pool = open_trials(
+        benchmarks.load("verieval"), toolchain, tmp_path_factory.mktemp("cache"), simulate_cpu=2, compile_cpu=4
+    )
+    yield opened
+    opened.launcher.close()
+    pool.close()
+
+
+@pytest.fixture
+def invert(tmp_path: Path) -> Task:
+    return load_task(tmp_path / "suite", LOOKS)
+
+
+class Counted:
+    """Steps that the launcher was asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.batches: list[tuple[int, int]] = []
+        run = trial._run
+
+        def counting(launcher, simulator, batch, *words, **options):  # type: ignore[no-untyped-def]
+            self.batches.append((len(batch.slots), batch.shadows))
+            return run(launcher, simulator, batch, *words, **options)
+
+        monkeypatch.setattr(trial, "_run", counting)
+
+
+def outcomes(trials: Trials, task: Task, sources: list[str]) -> list[str]:
+    """Outcomes together; of whom it was not said there, alone."""
+    found = trials.together(task, sources)
+    return [
+        finding(source, one or trials.alone(task, source)).outcome for source, one in zip(sources, found, strict=True)
+    ]
+
+
+# --- How many simulations it takes ---------------------------------------------------------------------------------
+
+
+def test_all_that_agree_with_the_reference_take_one_simulation(
+    trials: Trials, invert: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(monkeypatch)
+    found = trials.together(invert, GOOD)
+    assert [one is not None and one.report is not None and one.report.clean for one in found] == [True] * 20
+    assert counted.batches == [(1, 20)]
+
+
+def test_the_others_take_one_more(trials: Trials, invert: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    sources = [*GOOD[:5], WRONG, *GOOD[5:9], UNKNOWN, NARROW]
+    found = [
+        one and finding(source, one) for source, one in zip(sources, trials.together(invert, sources), strict=True)
+    ]
+    assert [one and one.outcome for one in found] == [
+        *["passed"] * 5, "mismatch", *["passed"] * 4, "mismatch", "interface",
+    ]  # fmt: skip
+    assert counted.batches == [(1, 12), (3, 0)]
+    assert found[5] is not None
+    assert found[5].detail == "inverts: y is 0111 for 9 (10 ns into the test)"
+
+
+@pytest.mark.parametrize(
+    "bad", [HANG, pytest.param(RESTLESS, marks=pytest.mark.slow), DEEP], ids=["hang", "restless", "deep"]
+)
+def test_one_that_hangs_or_crashes_changes_no_other(trials: Trials, invert: Task, bad: str) -> None:
+    sources = [*GOOD[:4], WRONG, bad, *GOOD[4:17], UNKNOWN]
+    found = outcomes(trials, invert, sources)
+    assert found[5] in ("timeout", "crash", "resource")
+    assert found[:5] + found[6:] == [*["passed"] * 4, "mismatch", *["passed"] * 13, "mismatch"]
+
+
+def test_one_that_does_not_compile_changes_no_other(trials: Trials, invert: Task) -> None:
+    found = outcomes(trials, invert, [WRONG, GOOD[0], BROKEN, "module invert(;\nendmodule\n", GOOD[1], NARROW])
+    assert found == ["mismatch", "passed", "elaboration", "syntax", "passed", "interface"]
+
+
+def test_none_of_them(trials: Trials, invert: Task) -> None:
+    assert trials.together(invert, []) == []
+    assert trials.together(invert, [GOOD[0]]) == [None]  # whoever is alone is judged alone
+    assert outcomes(trials, invert, [BROKEN, BROKEN.replace("~b", "~c")]) == ["elaboration"] * 2
+
+
+# --- Who is simulated alone ----------------------------------------------------------------------------------------
+
+ALONE = {
+    "import pkg::*; module m; endmodule": True,
+    "module m; endmodule typedef int t;": True,
+    "parameter N = 1; module m; endmodule": True,
+    "`timescale 1ns/1ps\nmodule m; endmodule": False,
+    "module m; initial #1 x = 1; endmodule": True,
+    "module m; always @* begin x = 1; #2; end endmodule": True,
+    "module m; always #(N) x = 1; endmodule": True,
+    "module m; always @(c) x <= #1 1; endmodule": False,
+    "module m; assign #1 x = 1; endmodule": True,  # 'assign' is no '='
+    "module m; sub #(3) s(); sub #(.N(3)) t(); endmodule": False,
+    "module m #(parameter N = 1)(input a); endmodule": False,
+    "module m; initial wait(x) y = 1; endmodule": True,
+    "module m; wire [63:0] t = $time; endmodule": True,
+    "module m; integer r; initial r = $random; endmodule": True,
+    'module m; initial $display("x"); endmodule': True,
+    "module m; wire [$clog2(9)-1:0] a = $signed(b) + $unsigned(c) + $bits(d); endmodule": False,
+    "module m; wire a = `MACRO; endmodule": True,
+    "module m; endmodule // typedef\n/* import */ module n; endmodule": False,
+    'module m; localparam S = "#1 $time wait"; endmodule': False,
+}
+
+
+@pytest.mark.parametrize("text", ALONE)
+def test_who_stands_alone(text: str) -> None:
+    assert stands_alone(text) == ALONE[text]
+
+
+def test_who_can_be_compared_with_the_reference() -> None:
+    assert can_be_shadowed("module m; sub #(3) s(); assign x = a; endmodule")
+    assert not can_be_shadowed("module m; always @(c) x <= #1 a; endmodule")
+    assert not can_be_shadowed("module m; always @(c) x = #(D) a; endmodule")
+
+
+# --- Tests that look at moments at which nothing can be said of the others -----------------------------------------
+
+TOGGLES = """\
+import cocotb
+from cocotb.triggers import {imports}
+
+
+@cocotb.test()
+async def toggles(dut):
+    {start}
+    dut.rst.value = 1
+{body}
+"""
+# A clock driven by the test itself, outputs read while nothing moves: sound.
+QUIET = TOGGLES.format(
+    imports="Timer", start="dut.clk.value = 0",
+    body="""\
+    for step in range(8):
+        await Timer(2, unit="ns")
+        dut.clk.value = 1
+        await Timer(2, unit="ns")
+        assert int(dut.q.value) == step % 2
+        dut.clk.value = 0
+        dut.rst.value = 0
+""",
+)  # fmt: skip
+# Woken by an edge, outputs read there, at the moment of the edge.
+AT_THE_EDGE = TOGGLES.format(
+    imports="FallingEdge, RisingEdge", start="Clock(dut.clk, 4, unit='ns').start(start_high=False)",
+    body="""\
+    await RisingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    for step in range(8):
+        await RisingEdge(dut.clk)
+        assert int(dut.q.value) == step % 2
+""",
+).replace("import cocotb\n", "import cocotb\nfrom cocotb.clock import Clock\n")  # fmt: skip
+AFTER_THE_EDGE = AT_THE_EDGE.replace(
+    "        await RisingEdge(dut.clk)\n        assert int(dut.q.value) == step % 2",
+    "        await FallingEdge(dut.clk)\n        assert int(dut.q.value) == (step + 1) % 2",
+)
+assert AFTER_THE_EDGE != AT_THE_EDGE
+CLOCKED = "module toggle(input wire clk, input wire rst, output reg q);\n  {}\nendmodule\n"
+TOGGLERS = {
+    "right": CLOCKED.format("always @(posedge clk) q <= rst ? 1'b0 : ~q;"),
+    "right too": CLOCKED.format("wire n = ~(rst | q); always @(posedge clk) q <= n;"),
+    "at the other edge": CLOCKED.format("always @(negedge clk) q <= rst ? 1'b0 : ~q;"),
+    "blocking": CLOCKED.format("always @(posedge clk) q = rst ? 1'b0 : ~q;"),
+    "one delta later": CLOCKED.format("reg p; always @(posedge clk) p <= rst ? 1'b0 : ~p; always @(p) q <= p;"),
+    "stuck": CLOCKED.format("always @(posedge clk) q <= 0;"),
+    "without reset": CLOCKED.format("always @(posedge clk) q <= ~q;"),
+}
+
+
+@pytest.mark.parametrize(
+    ("test", "sound"), [(QUIET, True), (AT_THE_EDGE, False), (AFTER_THE_EDGE, False)], ids=["quiet", "at", "after"]
+)
+def test_tests_that_wait_for_edges(
+    test: str, sound: bool, trials: Trials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = load_task(tmp_path / "suite", test, name="toggle")
+    counted = Counted(monkeypatch)
+    sources = list(TOGGLERS.values())
+    found = trials.together(task, sources)
+    alone = {name: finding(source, trials.alone(task, source)) for name, source in TOGGLERS.items()}
+    together = {name: one and finding(source, one) for (name, source), one in zip(TOGGLERS.items(), found, strict=True)}
+    assert together == alone
+    assert alone["right"].outcome == alone["right too"].outcome == "passed"
+    assert alone["stuck"].outcome == alone["without reset"].outcome == "mismatch"
+    shadowed, tested = counted.batches[:2]
+    assert shadowed == (1, len(TOGGLERS))
+    # Slot by slot: all of them where nothing could be said, else those that differ.
+    assert tested[0] == len(TOGGLERS) if not sound else tested[0] < len(TOGGLERS)
+
+
+READS_AND_WRITES = """\
+import cocotb
+from cocotb.triggers import {trigger}
+
+
+@cocotb.test()
+async def at_once(dut):
+    dut.a.value = 3
+    await {wait}
+    assert int(dut.y.value) == 12
+    dut.a.value = 5
+    {read}
+    await {wait}
+    assert int(dut.y.value) == 10
+"""
+
+
+@pytest.mark.parametrize(
+    ("trigger", "wait", "read"),
+    [
+        ("ReadOnly, Timer", "Timer(1, unit='ns')", "await ReadOnly(); assert int(dut.y.value) == 10"),
+        ("Timer", "Timer(1, unit='ns')", "assert int(dut.y.value) == 12"),  # the write has not been made yet
+        pytest.param(
+            "ReadWrite, Timer", "Timer(1, unit='ns')", "await ReadWrite(); int(dut.y.value)", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "Timer, ValueChange",
+            "Timer(1, unit='ns')",
+            "await ValueChange(dut.y); assert int(dut.y.value) == 10",
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["read-only", "before the write", "read-write", "value change"],
+)
+def test_tests_that_read_while_they_write(trigger: str, wait: str, read: str, trials: Trials, tmp_path: Path) -> None:
+    task = load_task(tmp_path / "suite", READS_AND_WRITES.format(trigger=trigger, wait=wait, read=read))
+    sources = [
+        *GOOD[:3],
+        module("assign y = a == 5 ? 4'd9 : ~a;"),
+        module("reg [3:0] r; always @* r <= ~a; assign y = r;"),
+    ]
+    found = trials.together(task, sources)
+    alone = [finding(source, trials.alone(task, source)) for source in sources]
+    assert [one and finding(source, one) for source, one in zip(sources, found, strict=True)] == alone
+    assert [one.outcome for one in alone[:4]] == [*["passed"] * 3, "mismatch"]
+
+
+# --- Tests that are at fault themselves ----------------------------------------------------------------------------
+
+BODY = LOOKS.index("@cocotb.test()")
+FAULTY = {
+    "raises": LOOKS.replace("    for value", "    raise RuntimeError('oh')\n    for value"),
+    "raises at its import": "raise RuntimeError('oh')\n" + LOOKS,
+    "has no test": LOOKS.replace("@cocotb.test()\n", ""),
+    "imports what is not there": "import numpy\n" + LOOKS,
+    "loops for ever": LOOKS.replace("    for value", "    while True:\n        pass\n    for value"),
+    "waits for ever": LOOKS.replace(
+        "    for value", "    while True:\n        await Timer(1, unit='us')\n    for value"
+    ),
+    "exits": LOOKS.replace("    for value", "    import os\n    os._exit(0)\n    for value"),
+    "ends Python": LOOKS.replace("    for value", "    raise SystemExit(0)\n    for value"),
+    "reads what is not there": LOOKS.replace("dut.y.value)", "dut.nothing.value)"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_no_candidate_passes_a_test_that_is_at_fault(fault: str, trials: Trials, tmp_path: Path) -> None:
+    task = load_task(tmp_path / "suite", FAULTY[fault])
+    found = finding(INVERT, trials.alone(task, INVERT))
+    assert found.outcome in ("crash", "mismatch", "timeout"), found
+    assert found.stage in ("compiled", "simulated")
+
+
+def test_a_pool_says_so_too(toolchain: Toolchain, tmp_path: Path) -> None:
+    benchmark = benchmarks.load("verieval", write_task(tmp_path / "suite", FAULTY["raises at its import"]))
+    found = judge(benchmark, toolchain, tmp_path, {"right": INVERT, "as right": GOOD[0], "wrong": WRONG})
+    assert {(one.outcome, one.stage) for one in found.values()} == {("crash", "simulated")}
+
+
+def test_a_test_may_have_several_files_tests_and_configurations(trials: Trials, tmp_path: Path) -> None:
+    reference = (
+        "module invert #(parameter N = 4, M = 0)(input [N-1:0] a, output [N-1:0] y);\n  assign y = ~a ^ M;\nendmodule\n"
+    )
+    keys = "configurations = [{N = 2}, {N = 7, M = 5}]\n"
+    more = '[[parameters]]\nname = "N"\ndefault = 4\n[[parameters]]\nname = "M"\ndefault = 0\n'
+    test = (
+        "import cocotb\nfrom cocotb.triggers import Timer\nfrom model import expected\n\n\n"
+        "async def look(dut, values):\n    n, m = int(dut.N.value), int(dut.M.value)\n"
+        "    assert (n, m) in ((4, 0), (2, 0), (7, 5))\n    for value in values:\n"
+        "        dut.a.value = value % 2**n\n        await Timer(1, unit='ns')\n"
+        "        assert int(dut.y.value) == expected(value % 2**n, n, m), f'for {value}'\n\n\n"
+        "@cocotb.test()\nasync def small(dut):\n    await look(dut, range(4))\n\n\n"
+        "@cocotb.test()\n@cocotb.parametrize(step=[3, 5])\nasync def large(dut, step):\n"
+        "    await look(dut, range(0, 128, step))\n"
+    )
+    task = load_task(
+        tmp_path / "suite", test, reference=reference, keys=keys, more=more, model="def expected(value, n, m):\n"
+        "    return (2**n - 1 - value) ^ m\n",
+    )  # fmt: skip
+    bad = reference.replace("~a ^ M", "~a ^ (N == 7 ? 4 : M)")
+    spare = reference.replace("assign", "wire spare; assign")
+    sources = [spare, bad, reference, bad.replace("4 : M", "0 : M")]
+    result = trials.together(task, sources)
+    findings = [one and finding(source, one) for source, one in zip(sources, result, strict=True)]
+    assert [one and one.outcome for one in findings] == ["passed", "mismatch", "passed", "mismatch"]
+    assert findings[1] is not None
+    assert findings[1].detail.endswith("[N=7, M=5]")
+    assert findings[1] == finding(bad, trials.alone(task, bad))
+    assert trials.alone(task, reference).report == result[2].report  # type: ignore[union-attr]
+    assert result[0] is not None
+    assert result[0].report is not None
+    assert result[0].report.samples == 9  # three instances, three tests
+
+
+# --- Mutants of the project's own tasks ----------------------------------------------------------------------------
+
+CHANGES = [
+    (r"(?<![<>=!&|^])<(?![<=])", "<="), (r"==", "!="), (r"\+", "-"), (r"&&", "||"), (r"\^", "&"),
+    (r"posedge", "negedge"),
+    (r"(?<=')d0\b", "d1"), (r"(?<=')b1\b", "b0"), (r"if \(!", "if ("), (r" \? ", " ? 1'b0 & "), (r"<= ", "<= ~"),
+    (r"<= ", "<= #1 "), (r"= ", "= 1'bx ^ "), (r";\n", "; ;\n"), (r"endmodule", "wire spare;\nendmodule"),
+    (r"endmodule", "wire [63:0] t = $time;\nendmodule"), (r"output", "input"), (r"\bbegin\b", "begin :"),
+    (r"\[7:0\]", "[6:0]"), (r"else", ""),
+]  # fmt: skip
+
+
+def mutants(reference: str, count: int, draw: random.Random) -> list[str]:
+    """Texts with one change each; many are wrong, some as good as the reference, some no Verilog."""
+    found: list[str] = []
+    while len(found) < count:
+        pattern, new = draw.choice(CHANGES)
+        places = list(re.finditer(pattern, reference))
+        if places:
+            place = draw.choice(places)
+            found.append(reference[: place.start()] + new + reference[place.end() :])
+    return found
+
+
+FEW = ("gray_convert", "wrap_counter")
+
+
+def compare(trials: Trials, task: Task, sources: list[str]) -> set[str]:
+    """Findings together and alone are equal; returns the outcomes."""
+    seen = set()
+    for source, one in zip(sources, trials.together(task, sources), strict=True):
+        alone = finding(source, trials.alone(task, source))
+        seen.add(alone.outcome)
+        if one is None:
+            continue
+        together = finding(source, one)
+        assert (together.outcome, together.detail) == (alone.outcome, alone.detail), source
+    return seen
+
+
+def test_mutants_together_and_alone(trials: Trials) -> None:
+    draw = random.Random(6)
+    seen = set()
+    for task in benchmarks.load("verieval", tasks=",".join(FEW)).tasks:
+        seen |= compare(trials, task, mutants(str(task.reference), 4, draw))
+    assert seen >= {"passed", "mismatch"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(2))
+def test_many_mutants_together_and_alone(seed: int, trials: Trials) -> None:
+    draw = random.Random(seed + 100)
+    seen = set()
+    for task in benchmarks.load("verieval").tasks[seed::6]:
+        seen |= compare(trials, task, mutants(str(task.reference), 20, draw))
+    assert seen >= {"passed", "mismatch", "syntax", "interface", "elaboration"}
