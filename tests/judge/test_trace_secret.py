@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, VERILOG_BENCHES
 from verieval import benchmarks
 from verieval.completion import Completion
 from verieval.judge import JudgePool, Toolchain
@@ -66,7 +66,7 @@ def test_without_a_folder_it_is_random(tmp_path: Path) -> None:
 
 
 def test_each_task_has_numbers_of_its_own() -> None:
-    tasks = benchmarks.load("verieval").tasks[:2]
+    tasks = benchmarks.load("verieval", VERILOG_BENCHES).tasks[:2]
     seals = [Seals(secret) for secret in ("x", "x", "y")]
     keys = [[of.sealed(task, None).trace_key for task in tasks] for of in seals]
     assert keys[0] == keys[1]
@@ -76,7 +76,7 @@ def test_each_task_has_numbers_of_its_own() -> None:
 def test_records_of_another_secret_are_not_used_and_it_is_told_to_no_one(
     each_icarus: Toolchain, tmp_path: Path
 ) -> None:
-    benchmark = benchmarks.load("verieval")
+    benchmark = benchmarks.load("verieval", VERILOG_BENCHES)
     task = benchmark.by_id["pulse_stretch"]
 
     def judged() -> tuple[Verdict, str, str]:

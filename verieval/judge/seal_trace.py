@@ -6,8 +6,8 @@ bench gets a process that wakes when an input changes and looks after a ``#0``, 
 moment has run; it counts only what differs from the values before. So the order in which processes run at one moment,
 which a candidate can change, does not matter.
 
-The hash is a polynomial in a secret factor modulo the prime 2**31 - 1: ``h = h * factor + value``. Who does not know the
-factor cannot look for other values with the same hash: two traces of n samples have it for at most 2n of the 2**30
+The hash is a polynomial in a secret factor modulo the prime 2**31 - 1: ``h = h * factor + value``. Who does not know
+the factor cannot look for other values with the same hash: two traces of n samples have it for at most 2n of the 2**30
 factors. Values of more than 30 bits are first multiplied by a secret odd number modulo 2**w, of which the uppermost 30
 bits are taken; for any two values these are equal with a probability of at most 2**-29 (Dietzfelbinger and others
 1997). All sums stay below 2**64, up to which vvp calculates in one word, and are brought down by adding what is above
