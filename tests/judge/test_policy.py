@@ -142,13 +142,28 @@ WHOLE = [
     ("forbidden", 1, '`define I `inc``lude "/etc/passwd"\n' + body("`I")),
     ("forbidden", 2, '`define P(a,b) a``b\n`P(`inc,lude) "/etc/passwd"\n' + body("")),
     ("forbidden", 1, '`define P(a,b) `a``b\n`P(inc,lude) "/etc/passwd"\n' + body("")),
-    ("forbidden", 2, '`ifdef NEVER\n`include "x"\n`endif\n' + body("")),
+    ("forbidden", 2, '`ifndef NEVER\n`include "x"\n`endif\n' + body("")),
+    ("forbidden", 3, '`define SOME\n`ifdef SOME\n`include "x"\n`endif\n' + body("")),
+    ("forbidden", 2, '`ifdef SOME\n`include "x"\n`endif\n`define SOME\n' + body("")),
+    ("forbidden", 2, '`ifdef __ICARUS__\n`include "x"\n`endif\n' + body("")),
+    ("forbidden", 2, '`ifdef SV_COV_START\n`include "x"\n`endif\n' + body("")),
+    ("forbidden", 3, '`ifdef NEVER\n`else\n`include "x"\n`endif\n' + body("")),
+    ("forbidden", 4, '`ifdef NEVER\nwire w;\n`endif\n`include "x"\n' + body("")),
+    ("forbidden", 3, '`define B `ifdef NEVER\n`ifdef NEVER\n`include "x"\n`endif\n' + body("")),
+    ("forbidden", 2, '`define B `ifdef NEVER\n`include "x"\n' + body("")),
+    ("forbidden", 2, '`ifdef NEVER\n`include "x" \\\n`endif\n' + body("")),
+    ("forbidden", 2, '`ifdef /* */ NEVER\n`include "x"\n`endif "\n' + body("")),
+    *[("forbidden", text.count("\n") + 1, text + "`resetall\n" + body("")) for text in (
+        "wire w;\n", "`define A 1\n", "`ifdef A\n`endif\n", "`celldefine\nmodule o; endmodule\n",
+    )],
+    ("forbidden", 4, body("") + "`resetall\n"),
     ("forbidden", 3, "`define F $finish\n" + body("initial `F;")),
     ("forbidden", 4, "`define F $fin\n`define P(a,b) a``b\n" + body("initial `P($fin,ish);")),
-    ("forbidden", 1, "`default_nettype none\n" + body("")),
+    ("forbidden", 1, "`default_nettype tri0\n" + body("")),
+    ("forbidden", 4, body("") + "`default_nettype wand\n"),
     ("forbidden", 5, "`default_nettype wire\n" + body("").rstrip() + "\n`default_nettype tri\n"),
     *[("forbidden", 1, f"`{name}\n" + body("")) for name in (
-        "resetall", "unconnected_drive pull1", "nounconnected_drive", "pragma protect", 'line 3 "x" 0', "undefineall",
+        "unconnected_drive pull1", "nounconnected_drive", "pragma protect", 'line 3 "x" 0', "undefineall",
         "protect", "uselib dir=/x", "delay_mode_zero", "default_decay_time 1",
     )],
     ("forbidden", 2, '\n  #line 3 "x"\n' + body("")),
@@ -192,6 +207,39 @@ WHOLE = [
         "child u(.*);", "child u(.x, .y, .z());", "if (0) child u(.*);", "if (0) child u(.x, .y(), .z);",
         "if (0) child u(x, y);",
     )],
+    *[("forbidden", line, HEAD.replace("\n", "") + text) for line, text in (
+        # one net inside two ports joins what is connected to them
+        (1, "endmodule module pass(n, n); input n; endmodule"),
+        (2, "pass p(a[0], w); endmodule\nmodule pass(n, n); input n; endmodule"),
+        (2, "endmodule\nmodule pass(.x(n), .y(n)); input n; endmodule"),
+        (2, "endmodule\nmodule pass(.x(n[0]), .y(n[1])); input [1:0] n; endmodule"),
+        (2, "endmodule\nmodule pass(.x({n, m}), .y(m)); input n, m; endmodule"),
+        (2, "endmodule\nmodule pass(.x({n}), n); input n; endmodule"),
+        (2, "endmodule\nmodule pass(.x(n), .y(n)); output n; assign n = 1; endmodule"),
+        (2, "endmodule\ninterface pass(n, n); input n; endinterface"),
+        (2, "if (0) begin pass p(a[0], w); end endmodule\nmodule pass(.x(n), .y(n)); input n; endmodule"),
+        # a switch on what an instance reads
+        (2, "wire w;\ntran (w, q); child u(w, , ); endmodule " + CHILD),
+        (2, "wire w;\nrtranif1 g(q, w, clk); child u(.x(w)); endmodule " + CHILD),
+        (2, "wire [1:0] w;\ntran (w[0], q); if (1) begin child u(.x({w, clk})); end endmodule " + CHILD),
+        (2, "wire x;\ntranif0 (x, q, clk); child u(.*); endmodule " + CHILD),
+        (2, "wire x;\ntran (q, x); child u(.x); endmodule " + CHILD),
+        (2, "if (0) begin wire w;\ntran (w, q); child u(w, , ); end endmodule " + CHILD),
+        (2, "tri1 g;\nrtran (a[0], g); endmodule"),
+        # a declaration that drives
+        (2, "endmodule\nmodule child2(x); input x; supply0 x; endmodule"),
+        (2, "if (0) child2 u(a[0]); endmodule\nmodule child2(input supply1 x); endmodule"),
+        (2, "endmodule\ninterface child2(x); input x; supply0 x; endinterface"),
+    )],
+    *[("forbidden", 1, f"module t{text} endmodule") for text in (
+        "(a); input a; wire a = 1'b0;", "(a, b); input a, b; wire c, b = 1;", "(a); input a; supply0 a;",
+        "(a); input a; wire (supply0, supply1) a = 0;", "(.a({n})); input n; wire n = 0;", "(a); input tri1 a;",
+        "(a); input a; generate wire a = 0; endgenerate", "(a); input wand a;", "(a); input a; reg a = 0;",
+        *(f"(input {kind} a);" for kind in (
+            "supply0", "supply1", "tri0", "tri1", "trireg", "wand", "wor", "triand", "trior", "tri0 [3:0]",
+        )),
+    )],
+    ("forbidden", 2, "module t(input a);\ntypedef enum logic {\\e1\\ , e2} s; endmodule"),
     ("interface", 0, "module foo; endmodule"),
     ("interface", 0, ""),
     ("interface", 0, "// nothing"),
@@ -202,6 +250,32 @@ WHOLE = [
 def test_whole_files(outcome: str, line: int, text: str) -> None:
     ruling = ask(text)
     assert (ruling.outcome, ruling.line, ruling.certain) == (outcome, line, True)
+
+
+def test_where_the_bench_names_its_root_an_unused_module_is_none() -> None:
+    unused = "module other(input x, output y); assign y = ~x; endmodule\n" + body("assign b = a;")
+    assert (ask(unused).outcome, ask(unused).line) == ("forbidden", 1)
+    ruling = rule_on(unused, "t", RESERVED, rooted=True)
+    assert (ruling.outcome, ruling.source, ruling.faithful) == ("", unused, True)
+    for text, outcome in (
+        ("module other; initial $finish; endmodule\n", "forbidden"),
+        ("module other; wire w = tb.x; endmodule\n", "not_self_contained"),
+        ("module other; wire w = good1; endmodule\n", "elaboration"),
+        ("module other(input x); assign x = 1; endmodule\n", "forbidden"),
+        ("module tb; endmodule\n", "forbidden"),
+        ("program other; endprogram\n", "forbidden"),
+    ):
+        assert rule_on(text + body(""), "t", RESERVED, rooted=True).outcome == outcome, text
+
+
+def test_a_reset_takes_earlier_time_scales_with_it() -> None:
+    ruling = ask("`timescale 1ns/1ns\n`resetall\n" + body(""))
+    assert (ruling.outcome, "`timescale" in ruling.source) == ("", False)
+    ruling = ask("`timescale 1ns/1ns\n`resetall\n`timescale 1ps/1ps\n" + body("").rstrip())
+    assert ruling.source.count("`timescale") == 1
+    assert "1ps / 1ps" in ruling.source
+    assert ruling.source.index("module") > ruling.source.index("1ps")
+    assert ask("`timescale 1ns/1ns\n`resetall\n" + body("")).source.split("\n")[2].strip() == HEAD.strip()
 
 
 HARMLESS = [
@@ -241,6 +315,18 @@ HARMLESS = [
         "module t #(int N = 4)(input [N-1:0] a, output y); if (N == 1) assign y = a; else begin wire w; "
         "t #(N-1) u(a[N-2:0], w); assign y = w ^ a[N-1]; end endmodule"
     ),
+    *[f"module t{text} endmodule" for text in (
+        "(input wire a);", "(input tri a);", "(input logic a);", "(a); input a; wire a;", "(a); input a; tri a;",
+        "(a); input wire a;", "(input a); if (1) begin wire a = 0; end", "(output wire b); supply0 c; assign b = c;",
+        "(input a); function f(input a); reg b = 0; f = a; endfunction", "(a, b); input a; output b; wire b = a;",
+        "(.a(n[1:0]), .b(m)); input [1:0] n; output m; assign m = n[0];",
+        "(input a, output b); wire w, v; tran (w, v); assign w = a; assign b = v;",
+    )],
+    "`default_nettype none\n" + body(""), "`default_nettype none\n" + body("").rstrip(),
+    "`resetall\n" + body(""),
+    "// x\n`timescale 1ns/1ps // y\n`default_nettype none\n`resetall\n`timescale 1ns/1ps\n" + body(""),
+    '`ifdef SYNTHESIS\n`include "x.vh" // "y\n`endif\n' + body("assign b = a;"),
+    body('`ifdef LINT\n`ifndef A\n`include "x.vh"\n`else\n`include "y.vh"\n`endif\n`endif'),
     body("// \N{EM DASH} \N{RIGHTWARDS ARROW} `q`\nassign b = a;"), body('initial $display("a\\n\\"b\\"");'),
     "`define W 4\n" + body("wire [`W-1:0] w;"), "`default_nettype none\n" + body("") + "`default_nettype wire\n",
     "`celldefine\n" + body("") + "`endcelldefine\n", body("`ifdef X\nwire w;\n`else\nwire z;\n`endif"),

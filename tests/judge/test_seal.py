@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 from dataclasses import dataclass
@@ -76,14 +77,14 @@ def faults(toolchain: Toolchain, task: Task, folder: Path) -> list[str]:
     """What differs between the plain and the sealed bench with the task's reference."""
     assert task.reference is not None
     prepared = prepare(task)
-    sealed = prepared.with_secret("one")
+    sealed = prepared.with_secret("one", trace_secret="trace")
     plain = run(toolchain, task.oracle, task.reference, folder)
     first = run(toolchain, sealed.bench, task.reference, folder)
     found = [] if restore(sealed, first.log) == plain.log else [f"{task.id}: log {first.log!r}, not {plain.log!r}"]
     if plain.stdout is None or first.stdout is None:
         same = plain.stdout is first.stdout
         return [*found, *([] if same else [f"{task.id}: only one of the benches compiles"])]
-    other = prepared.with_secret("two", mismatch_samples=1000)
+    other = prepared.with_secret("two", trace_secret="trace", mismatch_samples=1000)
     one, two = unseal(sealed, first.stdout), sealed_run(toolchain, other, task.reference, folder)
     checks = {
         "output": one.plain == plain.stdout,
@@ -244,6 +245,120 @@ def test_tampering_with_an_own_task_shows(trick: str, each_icarus: Toolchain, tm
     forged = sealed_run(each_icarus, sealed, source, tmp_path)
     assert honest.traces == forged.traces == 1
     assert forged.trace != honest.trace
+
+
+# --- The hash ------------------------------------------------------------------------------------------------------
+
+FEEDING = """module stimulus_gen(output reg [{last}:0] a);
+  reg [{last}:0] rows [0:{count}];
+  integer i;
+  initial begin
+{rows}
+    for (i = 0; i < {samples}; i = i + 1) begin a = rows[i]; #2; end
+    $finish;
+  end
+endmodule
+module tb;
+  typedef struct packed {{ int errors; int clocks; }} stats;
+  stats stats1;
+  wire [{last}:0] a; wire y_ref, y_dut;
+  stimulus_gen stim1 (a);
+  RefModule good1 (a, y_ref);
+  TopModule top_module1 (a, y_dut);
+  initial forever begin #1; stats1.clocks++; if (y_ref !== y_dut) stats1.errors++; #1; end
+endmodule
+"""
+FED = "module {name}(input [{last}:0] a, output y); assign y = 0; endmodule\n"
+
+
+def hash_of(toolchain: Toolchain, folder: Path, values: list[str], secret: str = "s") -> tuple[int, SealedBench]:
+    """The hash that a bench prints which feeds these values (binary) to a design of one input."""
+    last = len(values[0]) - 1
+    rows = "\n".join(f"    rows[{i}] = {last + 1}'b{value};" for i, value in enumerate(values))
+    bench = FEEDING.format(last=last, count=len(values), samples=len(values), rows=rows)
+    files = (SourceFile("tb.sv", bench), SourceFile("ref.sv", FED.format(name="RefModule", last=last)))
+    design = FED.format(name="TopModule", last=last)
+    task = Task(
+        "fed", "", "TopModule", Testbench(files, top="tb", compile_flags=("-g2012",)), reference=design,
+        ports=benchmarks.structure.ports(design, "TopModule"),
+    )  # fmt: skip
+    sealed = seal(task, secret, mismatch_samples=None)
+    stdout = run(toolchain, sealed.bench, design, folder).stdout
+    assert stdout is not None
+    (printed,) = re.findall(f"{sealed.key}#([0-9a-f]+)", stdout)
+    assert unseal(sealed, stdout).trace is not None
+    return int(printed, 16), sealed
+
+
+def polynomial(sealed: SealedBench, values: list[str]) -> int:
+    """The same hash by its definition, in whole numbers, with the secrets read out of the sealed bench."""
+    text = "".join(source.text for source in sealed.bench.sources)
+    (factor,) = set(re.findall(r"hash\S* \* 64'h([0-9a-f]+)", text))
+    (mark,) = re.findall(r"\+ 64'h([0-9a-f]+);", text)
+    (multiplier,) = re.findall(r"'h([0-9a-f]+) \| 1", text)
+    width = max(64, len(values[0]))
+
+    def taken(bits: str) -> int:
+        number = int(bits, 2)
+        if len(bits) <= 30:
+            return number
+        return number * (int(multiplier, 16) | 1) % (1 << width) >> (width - 30)
+
+    total, first = 0, True
+    for value in values:
+        complement = value.translate(str.maketrans("01xz", "1000"))
+        if first or re.search("[xz]", value):
+            total = total * int(factor, 16) + taken(re.sub("[xz]", "0", value)) + int(mark, 16)
+            total = total * int(factor, 16) + taken(complement)
+        else:
+            total = total * int(factor, 16) + taken(value)
+        first = False
+    return total % (2**31 - 1)
+
+
+@pytest.mark.parametrize("bits", [1, 29, 30, 31, 64, 65, 200])
+def test_the_hash_is_the_polynomial(bits: int, each_icarus: Toolchain, tmp_path: Path) -> None:
+    draw = random.Random(bits)
+    # The output, which is 0, stands among the values too.
+    values = ["".join(draw.choices("01xz", (9, 9, unknown, unknown), k=bits)) for unknown in (0, 0, 1, 0, 0.01) * 12]
+    values += ["1" * bits, "0" * bits, "1" * bits]
+    found, sealed = hash_of(each_icarus, tmp_path, values)
+    assert found in {
+        polynomial(sealed, [f"0{value}" for value in values]),
+        polynomial(sealed, [f"{value}0" for value in values]),
+    }
+    assert hash_of(each_icarus, tmp_path, values, "another")[0] != found
+
+
+def test_no_factor_modulo_a_power_of_two_tells_these_apart(each_icarus: Toolchain, tmp_path: Path) -> None:
+    # The Thue-Morse polynomial, the product of 1 - x ** (2 ** i), is a multiple of 2 ** 64 for every odd x.
+    signs = [i.bit_count() % 2 for i in range(1 << 11)]
+    for odd in (0x9E3779B5, 3, 2**40 + 1):
+        assert sum((1 - 2 * sign) * pow(odd, i, 1 << 64) for i, sign in enumerate(signs)) % (1 << 64) == 0
+    one, other = (["0", *(str(sign ^ turned) for sign in signs)] for turned in (0, 1))
+    assert hash_of(each_icarus, tmp_path, one)[0] != hash_of(each_icarus, tmp_path, other)[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("0x0", "00x"), ("0x", "000"), ("0x1", "0z1"), ("00", "000"), ("0xx", "0x00"), ("1", "0")]
+)
+def test_what_is_unknown_counts_where_it_is(one: str, other: str, each_icarus: Toolchain, tmp_path: Path) -> None:
+    found = [hash_of(each_icarus, tmp_path, list(values))[0] for values in (one, other)]
+    assert (found[0] == found[1]) == (one.replace("z", "x") == other.replace("z", "x"))
+
+
+def test_traces_are_compared_under_one_secret_alone() -> None:
+    prepared = prepare(counting_task())
+    here, again, elsewhere = (
+        prepared.with_secret(secret, trace_secret=of_trace) for secret, of_trace in (("a", "x"), ("b", "x"), ("a", "y"))
+    )
+    traces = [unseal(sealed, f"{sealed.key}#00ab;\n").trace for sealed in (here, again, elsewhere)]
+    assert traces[0] == traces[1] != traces[2]
+    assert here.key == elsewhere.key
+    numbers = [
+        re.findall(r"64'h([0-9a-f]+)", "".join(s.text for s in sealed.bench.sources)) for sealed in (here, again)
+    ]
+    assert numbers[0] == numbers[1] != []
 
 
 # --- Names ---------------------------------------------------------------------------------------------------------

@@ -68,7 +68,15 @@ class Admission:
         """Process id of the helper, None while there is none."""
         return self._process.pid if self._process else None
 
-    def ask(self, source: str, module: str, reserved: frozenset[str], inputs: frozenset[str] = frozenset()) -> Ruling:
+    def ask(
+        self,
+        source: str,
+        module: str,
+        reserved: frozenset[str],
+        inputs: frozenset[str] = frozenset(),
+        *,
+        rooted: bool = False,
+    ) -> Ruling:
         """Return :func:`verieval.judge.policy.rule_on` of the arguments, or a ruling that a limit was reached.
 
         Raises:
@@ -80,8 +88,8 @@ class Admission:
         from verieval.judge.process import Lost
 
         if len(source) > MAX_TEXT:
-            return rule_on(source, module, reserved, inputs)
-        question = json.dumps([source, module, sorted(reserved), sorted(inputs), self._cpu]).encode() + b"\n"
+            return rule_on(source, module, reserved, inputs, rooted=rooted)
+        question = json.dumps([source, module, sorted(reserved), sorted(inputs), rooted, self._cpu]).encode() + b"\n"
         tries = 0
         while True:
             fresh = self._start()
@@ -232,10 +240,10 @@ def _serve(memory_mib: int) -> None:
     os.dup2(null, 2)
     _close_doors(resource, memory_mib)
     for line in sys.stdin.buffer:
-        source, module, reserved, inputs, cpu = json.loads(line)
+        source, module, reserved, inputs, rooted, cpu = json.loads(line)
         _limit_cpu(resource, cpu)
         try:
-            ruling = asdict(rule_on(source, module, frozenset(reserved), frozenset(inputs)))
+            ruling = asdict(rule_on(source, module, frozenset(reserved), frozenset(inputs), rooted=rooted))
         except MemoryError:
             ruling = {}
         data = memoryview(json.dumps(ruling).encode() + b"\n")

@@ -86,7 +86,8 @@ def gather(
         Lost: a tool was killed from outside.
     """
     if ruling is None:
-        ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task))
+        rooted = isinstance(task.oracle, Testbench) and task.oracle.top is not None
+        ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task), rooted=rooted)
     if ruling.outcome:
         # Without walls around it, what was refused for what it would do is not run.
         may_run = tools.launcher.sandbox.holds or ruling.outcome not in DANGEROUS

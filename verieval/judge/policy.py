@@ -7,8 +7,9 @@
    expanded once, and from there on that text is what is judged and compiled.
 2. *Words* (:mod:`~verieval.judge.policy_words`): keywords and system tasks.
 3. *Names* (:mod:`~verieval.judge.policy_names`): which modules there are; no name leaves the module.
-4. *Elaboration* with the target as the only root, by pyslang.
-5. *Drivers* (:mod:`~verieval.judge.policy_drive`, :mod:`~verieval.judge.policy_dead`): no input port is driven,
+4. *Ports* (:mod:`~verieval.judge.policy_ports`): no module joins two nets, no declaration drives an input port.
+5. *Elaboration* with the target as the only root, by pyslang.
+6. *Drivers* (:mod:`~verieval.judge.policy_drive`, :mod:`~verieval.judge.policy_dead`): no input port is driven,
    nothing is written in another instance.
 
 Where pyslang and Icarus disagree, Icarus decides what compiles and this policy decides what is allowed. So a fault that
@@ -28,7 +29,7 @@ from verieval.judge.policy_words import Finding, is_tame, refuse_directives, sca
 if TYPE_CHECKING:
     from verieval.judge.policy_names import Outline
 
-POLICY_VERSION = 1  # raised whenever a ruling may change
+POLICY_VERSION = 2  # raised whenever a ruling may change
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,14 @@ _MEANING = {
 _FAULTS = (RuntimeError, ValueError, TypeError, IndexError, AttributeError, KeyError, OverflowError)
 
 
-def rule_on(source: str, module: str, reserved: frozenset[str], inputs: frozenset[str] = frozenset()) -> Ruling:
+def rule_on(
+    source: str,
+    module: str,
+    reserved: frozenset[str],
+    inputs: frozenset[str] = frozenset(),
+    *,
+    rooted: bool = False,
+) -> Ruling:
     """Judge a candidate by its text alone.
 
     Args:
@@ -117,6 +125,7 @@ def rule_on(source: str, module: str, reserved: frozenset[str], inputs: frozense
         reserved: names of the bench's and the reference's modules, ``module`` apart.
         inputs: ports that the task declares as inputs; a candidate that declares one otherwise does not fit. Empty:
             unknown.
+        rooted: the bench names its root to the compiler, so that a module that nobody uses is not another one.
 
     Returns:
         The ruling. It is the same for the same arguments, and no file is read. Nothing is raised, but hostile texts can
@@ -126,7 +135,7 @@ def rule_on(source: str, module: str, reserved: frozenset[str], inputs: frozense
         return Ruling("resource", reason=f"the text is longer than {MAX_TEXT} characters")
     try:
         # Bytes are what Icarus reads; a lone surrogate has none.
-        return _rule(source.encode("utf-8", "replace").decode("utf-8"), module, reserved, inputs)
+        return _rule(source.encode("utf-8", "replace").decode("utf-8"), module, reserved, inputs, rooted)
     except TooLarge as error:
         return Ruling("resource", reason=str(error), certain=False)
     except _FAULTS as error:
@@ -134,7 +143,7 @@ def rule_on(source: str, module: str, reserved: frozenset[str], inputs: frozense
         return Ruling("elaboration", reason=f"pyslang cannot read it: {said}", certain=False)
 
 
-def _rule(source: str, module: str, reserved: frozenset[str], inputs: frozenset[str]) -> Ruling:
+def _rule(source: str, module: str, reserved: frozenset[str], inputs: frozenset[str], rooted: bool) -> Ruling:
     bag = options(module)
     tame = is_tame(source)
     text = source
@@ -161,7 +170,7 @@ def _rule(source: str, module: str, reserved: frozenset[str], inputs: frozenset[
     finding = _first_error(tree, tree.diagnostics)
     if finding:
         return _refuse(finding, certain=False)
-    finding, certain = _judge(tree, bag, module, reserved, inputs)
+    finding, certain = _judge(tree, bag, module, reserved, inputs, rooted)
     if finding:
         return _refuse(finding, certain=certain)
     reason = "" if certain else "pyslang finds faults in it that Icarus may accept"
@@ -169,14 +178,16 @@ def _rule(source: str, module: str, reserved: frozenset[str], inputs: frozenset[
 
 
 def _judge(
-    tree: Any, bag: Any, module: str, reserved: frozenset[str], inputs: frozenset[str]
+    tree: Any, bag: Any, module: str, reserved: frozenset[str], inputs: frozenset[str], rooted: bool
 ) -> tuple[Finding | None, bool]:
     """What is wrong with a text that parses, and whether that (or its absence) is certain."""
-    from verieval.judge import policy_dead, policy_drive, policy_names
+    from verieval.judge import policy_dead, policy_drive, policy_names, policy_ports
     from verieval.judge.policy_scopes import Declarations
 
     outline = policy_names.outline(tree)
-    finding = policy_names.refuse_structure(outline, module, reserved)
+    finding = policy_names.refuse_structure(outline, module, reserved, rooted=rooted) or policy_ports.refuse_ports(
+        outline
+    )
     if finding:
         return finding, True
     declared: Declarations | None = None

@@ -125,7 +125,7 @@ def _port_outputs(instances: Any, outline: Outline) -> Iterator[Any]:
     definition = outline.modules.get(instances.type.valueText)
     if definition is None:
         return
-    order, inputs = _ports(definition)
+    order, inputs = ports_of(definition)
     for instance in nodes(instances.instances):
         for position, item in enumerate(nodes(instance.connections)):
             named = item.kind == K.NamedPortConnection
@@ -143,7 +143,7 @@ def _implicit_connections(node: Any, outline: Outline) -> Iterator[tuple[str, An
         )
         if definition is None:
             continue
-        order, inputs = _ports(definition)
+        order, inputs = ports_of(definition)
         if connection.kind == K.WildcardPortConnection:
             given = {item.name.valueText for item in every((K.NamedPortConnection,), connection.parent)}
             yield from ((name, connection) for name in order if name not in inputs and name not in given)
@@ -151,18 +151,26 @@ def _implicit_connections(node: Any, outline: Outline) -> Iterator[tuple[str, An
             yield connection.name.valueText, connection
 
 
-def _ports(definition: Any) -> tuple[list[str], set[str]]:
-    """Port names in order, and which of them are inputs."""
+def ports_of(definition: Any) -> tuple[list[str], set[str]]:
+    """Port names in order (empty for one that has none), and which of them are certainly inputs."""
     order: list[str] = []
     inputs: set[str] = set()
-    for port in every((K.ImplicitAnsiPort,), definition.header):
-        order.append(port.declarator.name.valueText)
-        if direction_of(port) == T.InputKeyword:
-            inputs.add(order[-1])
-    order += [str(port.expr).strip() for port in every((K.ImplicitNonAnsiPort,), definition.header)]
+    inside: dict[str, set[str]] = {}
+    for port in nodes(getattr(definition.header.ports, "ports", ())):
+        if port.kind == K.ImplicitAnsiPort:
+            order.append(port.declarator.name.valueText)
+            if direction_of(port) == T.InputKeyword:
+                inputs.add(order[-1])
+            continue
+        names = {name.name.valueText for name in every((K.PortReference,), port)}
+        name = getattr(port, "name", None)
+        order.append(name.valueText if name is not None else "".join(names) if len(names) == 1 else "")
+        inside[order[-1]] = names
+    declared = set()
     for port in every((K.PortDeclaration,), definition):
         if direction_of(port) == T.InputKeyword:
-            inputs.update(item.name.valueText for item in nodes(port.declarators))
+            declared.update(item.name.valueText for item in nodes(port.declarators))
+    inputs.update(name for name, names in inside.items() if name and names and names <= declared)
     return order, inputs
 
 

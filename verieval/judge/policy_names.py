@@ -141,10 +141,11 @@ def outline(tree: Any) -> Outline:
     return found
 
 
-def refuse_structure(found: Outline, module: str, reserved: frozenset[str]) -> Finding | None:
+def refuse_structure(found: Outline, module: str, reserved: frozenset[str], *, rooted: bool = False) -> Finding | None:
     """Judge which modules there are, and what stands beside them.
 
-    Order: constructs refused by kind, names of the bench's, the target itself, what would be another root.
+    Order: constructs refused by kind, names of the bench's, the target itself, what would be another root (unless the
+    bench's root is named to the compiler: ``rooted``).
     """
     if found.finding:
         return found.finding
@@ -162,6 +163,8 @@ def refuse_structure(found: Outline, module: str, reserved: frozenset[str]) -> F
     for name, node in found.instances:
         if name not in found.modules and name not in found.primitives:
             return Finding("not_self_contained", found.line(node), f"instantiates '{name}', which it does not define")
+    if rooted:
+        return None
     reached = _reachable(found, module)
     for name, node in found.modules.items():
         if name not in reached and _definition_around(node) == "":

@@ -99,6 +99,7 @@ class _Writer:
         self._manager = manager
         self._directive = parsing.TriviaKind.Directive
         self._time_scale = syntax.SyntaxKind.TimeScaleDirective
+        self._reset = syntax.SyntaxKind.ResetAllDirective
         self._string = parsing.TokenKind.StringLiteral
         self._parts: list[str] = []
         self._line = 1
@@ -113,6 +114,8 @@ class _Writer:
                 node = trivia.syntax()
                 if node.kind == self._time_scale:
                     self._add_time_scale(node)
+                elif node.kind == self._reset:  # the policy allows it before any module: so far there is nothing else
+                    self._parts, self._line = [], 1
         if not raw:
             return
         if token.kind == self._string:

@@ -145,6 +145,12 @@ _DEFINE = re.compile(r"`define\b(?:[^\\\n]|\\(?s:.))*+")
 _BRACKET = re.compile(r"`[A-Za-z_][A-Za-z0-9_$]*+\s*+\(|[()]")
 _DIRECTIVE_END = re.compile(r"`[\w$]*+\s*+\Z")
 _DIRECTIVE_START = re.compile(r"\s{0,256}`")
+# What may stand in front of a `resetall that resets nothing of the module's.
+_HEAD = re.compile(r"(?:\s|`timescale[^\n]*+|`default_nettype[ \t]++\w++|`(?:end)?celldefine\b|`resetall\b)*+")
+_BRANCH = re.compile(r"`(ifdef|ifndef|elsif|else|endif)\b(?:[ \t]++([A-Za-z_][A-Za-z0-9_$]*+))?")
+_BRANCH_IN_BODY = re.compile(r"`define\b[^\n]*`(?:ifn?def|elsif|else|endif|include)\b")
+_DEFINED = re.compile(r"`define\s++([A-Za-z_][A-Za-z0-9_$]*+)")
+_OF_TOOLS = ("__", "SV_COV")  # macros that a tool may define by itself begin so
 _NET_TYPE = re.compile(rf"{_SPACE}*+([A-Za-z_][A-Za-z0-9_$]*+)")
 # `unique` and `priority` cases and assertions print when they are violated.
 _TALKS = re.compile(
@@ -217,6 +223,8 @@ def refuse_escaped(name: str) -> str:
     """
     if name.startswith("\\$"):
         return "Icarus takes it for a system task"
+    if len(name) > 1 and name.endswith("\\"):
+        return "the simulator's own language reads its end as part of what follows"
     if any(mark in name for mark in ('"', "`", "//", "/*")):
         return "a preprocessor reads it as something else"
     return ""
@@ -236,12 +244,18 @@ def refuse_directives(text: str) -> Finding | None:
     """The first directive, escaped name or joining of tokens that is refused, in a text as a model wrote it."""
     bare = mask(text)
     net_type, net_line = "", 0
+    head = _HEAD.match(bare)
+    head_end = head.end() if head else 0
     bodies = _Bodies(bare) if "``" in bare else None
     for match in _TOKEN.finditer(bare):
         kind, token, start = match.lastgroup, match[0], match.start()
         why = ""
         if kind == "escaped" and refuse_escaped(token):
             why = f"the escaped name {_short(token)}: {refuse_escaped(token)}"
+        elif token == "`resetall" and start < head_end:
+            net_type = ""
+        elif token == "`include" and _is_never_read(text, bare, start):
+            pass
         elif kind == "directive" and token in REFUSED_DIRECTIVES:
             why = f"{token} {REFUSED_DIRECTIVES[token]}"
         elif kind == "directive" and bodies and token not in CONFINED and bodies.hides(start):
@@ -258,9 +272,32 @@ def refuse_directives(text: str) -> Finding | None:
             why = "a lone backtick"
         if why:
             return Finding("forbidden", _line(bare, start), why)
-    if net_type not in ("", "wire"):
+    if net_type not in ("", "wire", "none"):
         return Finding("forbidden", net_line, f"`default_nettype {net_type} is still in force at the end of the file")
     return None
+
+
+def _is_never_read(text: str, bare: str, start: int) -> bool:
+    """Whether what stands at ``start`` is left out by every preprocessor: below an ``ifdef`` of what nobody defines.
+
+    Only in texts whose comments, strings and conditions are beyond doubt.
+    """
+    if "\\" in bare or "``" in bare or _BRANCH_IN_BODY.search(bare) or not is_tame(text, bare.replace("`", " ")):
+        return False
+    defined = set(_DEFINED.findall(bare))
+    left_out: list[bool] = []
+    for match in _BRANCH.finditer(bare, 0, start):
+        word, name = match[1], match[2]
+        if word in ("ifdef", "ifndef"):
+            known = not name or name in defined or name.startswith(_OF_TOOLS)
+            left_out.append(word == "ifdef" and not known)
+        elif not left_out:
+            return False
+        elif word == "endif":
+            left_out.pop()
+        else:
+            left_out[-1] = False
+    return any(left_out)
 
 
 class _Bodies:

@@ -39,6 +39,7 @@ from verieval.judge.sandbox import Sandbox, find_sandbox
 from verieval.judge.seal import SealedBench
 from verieval.judge.seals import Seals
 from verieval.judge.toolchain import Toolchain
+from verieval.judge.trace_secret import trace_secret
 from verieval.judge.workers import Tools, Workers
 from verieval.task import Benchmark, CocotbBench, HarnessBench, Task
 from verieval.verdict import Candidate, Verdict
@@ -100,11 +101,12 @@ class JudgePool:
         self.sandbox = sandbox or find_sandbox(toolchain, self.limits.work_mib, also=also)
         self._setting = Setting(toolchain, self.rule)
         self._workers = Workers(jobs, self.limits, self.sandbox)
-        self._seals = Seals()
+        secret = trace_secret(cache)
+        self._seals = Seals(secret.value)
         self._cosimulation = Cosimulation(self._workers, self.simulator, self._prove) if benchmark.uses_cocotb else None
         uses_harness = benchmark.uses_harness
         self._harnesses = Harnesses(self._workers, toolchain, self.rule, self._prove) if uses_harness else None
-        made_with = self._describe_cocotb()
+        made_with = {**self._describe_cocotb(), "trace": secret.fingerprint}
         self._references: TaskCache[ReferenceRun] = TaskCache(
             "references", lambda row: ReferenceRun(**row), benchmark, toolchain, self.limits,
             made_with=made_with, lasts=lambda run: run.lasts, folder=cache, recall=recall,

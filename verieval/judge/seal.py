@@ -12,7 +12,7 @@ rewrites the bench for one run:
 * On request a simulation that has failed ends early.
 * A file with one `` `resetall`` stands between a candidate and the bench that is compiled after it.
 
-Sealing is a pure function of task and secret. All changes are insertions that add no line, so that messages and
+Sealing is a pure function of task and secrets. All changes are insertions that add no line, so that messages and
 `$finish` keep their line numbers, and :func:`unseal` gives back exactly what the plain bench would have printed.
 """
 
@@ -24,7 +24,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
-from verieval.judge.seal_scan import EARLY, KEY, NAME, STEP, SealError, scan
+from verieval.judge.seal_scan import EARLY, FACTOR, KEY, NAME, STEP, SealError, scan
 from verieval.judge.seal_trace import STEP_TEXT, TRACE, insertions, traced
 from verieval.task import SourceFile, Task, Testbench
 
@@ -41,6 +41,7 @@ class SealedBench:
         bench: the rewritten bench, to be compiled and run like the plain one.
         key: what the bench's own output carries (hexadecimal).
         names: old name to new name.
+        trace_key: what traces are shown under, so that nothing of the hash's secret numbers shows.
         has_trace: the bench prints a trace.
         ends_early: the bench ends a simulation that has failed.
     """
@@ -48,6 +49,7 @@ class SealedBench:
     bench: Testbench
     key: str
     names: dict[str, str]
+    trace_key: str
     has_trace: bool
     ends_early: bool
 
@@ -59,7 +61,8 @@ class Unsealed:
     Attributes:
         plain: the text that the plain bench would have printed, candidate's lines included.
         bench_lines: only what the bench printed.
-        trace: the hash, 16 hexadecimal digits; None unless there was exactly one.
+        trace: stands for the hash, 16 hexadecimal digits; None unless there was exactly one. It can be compared with
+            traces of the same bench under the same ``trace_secret`` only.
         traces: how many traces were printed under the key.
         mismatches: samples that did not match by the seal's own count, which may differ from the bench's only if
             somebody changed that; None where the bench is not of VerilogEval's shape, or with no single trace.
@@ -87,11 +90,19 @@ class Seal:
     has_trace: bool
     can_end_early: bool
 
-    def with_secret(self, secret: str, *, mismatch_samples: int | None = None, steps: bool = False) -> SealedBench:
-        """Seal with one secret.
+    def with_secret(
+        self,
+        secret: str,
+        *,
+        trace_secret: str | None = None,
+        mismatch_samples: int | None = None,
+        steps: bool = False,
+    ) -> SealedBench:
+        """Seal with a secret.
 
         Args:
             secret: any text; the same text gives the same bench.
+            trace_secret: of the trace, which can be compared under the same one only; None takes ``secret``.
             mismatch_samples: a simulation with a mismatch ends after this many samples, where the bench has such
                 counts; None lets it run to its end.
             steps: print the trace whenever it changes, for calibration.
@@ -99,15 +110,18 @@ class Seal:
         key, ending = _derive(secret, "key", 32), "$" + _derive(secret, "names", 20)
         ends_early = self.can_end_early and mismatch_samples is not None
         early = f" if (stats1.errors != 0 && stats1.clocks > {mismatch_samples}) $finish(0);" if ends_early else ""
+        of_trace = secret if trace_secret is None else trace_secret
+        filled = {EARLY: early, STEP: STEP_TEXT * steps, KEY: key, NAME: ending}
         sources = tuple(
-            replace(source, text=_fill(template, {EARLY: early, STEP: STEP_TEXT * steps, KEY: key, NAME: ending}))
+            replace(source, text=_number(_fill(template, filled), of_trace))
             for source, template in zip(self.bench.sources, self.templates, strict=True)
         )
         if self.bench.candidate_first:
             sources = (_RESET, *sources)
         names = {name: name + ending for name in sorted(self.names)}
         top = self.bench.top and names[self.bench.top]
-        return SealedBench(replace(self.bench, sources=sources, top=top), key, names, self.has_trace, ends_early)
+        bench, trace_key = replace(self.bench, sources=sources, top=top), _derive(of_trace, "trace", 64)
+        return SealedBench(bench, key, names, trace_key, self.has_trace, ends_early)
 
 
 def prepare(task: Task) -> Seal:
@@ -157,7 +171,7 @@ def unseal(sealed: SealedBench, stdout: str) -> Unsealed:
     return Unsealed(
         plain=restore(sealed, plain),
         bench_lines=restore(sealed, own),
-        trace=hashlib.sha256(traces[0][0].encode()).hexdigest()[:16] if len(traces) == 1 else None,
+        trace=_derive(sealed.trace_key, traces[0][0], 16) if len(traces) == 1 else None,
         traces=len(traces),
         mismatches=int(traces[0][1]) if len(traces) == 1 and traces[0][1] else None,
         steps=tuple(steps),
@@ -174,6 +188,17 @@ def _fill(template: str, values: dict[str, str]) -> str:
     for placeholder, value in values.items():
         template = template.replace(placeholder, value)
     return template
+
+
+def _number(text: str, secret: str) -> str:
+    """Put in the secret numbers of the trace: hexadecimal, of as many bits as the placeholder says."""
+
+    def number(match: re.Match[str]) -> str:
+        bits = int(match[2])
+        drawn = hashlib.shake_256(f"{secret} {match[1]}".encode()).digest(bits // 8 + 1)
+        return f"{int.from_bytes(drawn) % (1 << bits):x}"
+
+    return re.sub(f"{FACTOR}([a-z]+),([0-9]+);", number, text)
 
 
 def _derive(secret: str, purpose: str, digits: int) -> str:

@@ -20,6 +20,7 @@ NAME = "\0n"  # what every renamed name ends with
 KEY = "\0k"  # the secret in front of what is printed
 EARLY = "\0e"  # the early end of a failing simulation
 STEP = "\0s"  # the trace so far, printed
+FACTOR = "\0f"  # a secret number of the trace's hash; `name,bits;` follows
 
 _PRINTS = {f"${verb}{base}" for verb in ("display", "write", "strobe", "monitor") for base in ("", "b", "o", "h")}
 _PRINTS |= {"$info", "$warning", "$error", "$fatal"}

@@ -6,11 +6,16 @@ bench gets a process that wakes when an input changes and looks after a ``#0``, 
 moment has run; it counts only what differs from the values before. So the order in which processes run at one moment,
 which a candidate can change, does not matter.
 
-The hash is ``h = h * c + values`` modulo a power of 2 that leaves at least 16 bits above the values, 64 where that is
-enough: beyond 64 bits vvp calculates in several words. One X or Z among the values makes the whole sum X (IEEE
-1800-2017, 11.4.3), and then it is made anew in two steps, from the values with both taken as 0 and from their
-complement. It is there to notice, not to resist someone who chooses the values; and it is that plain because in vvp a
-multiplication costs 150 ns and an exclusive or of 64 bits twice as much.
+The hash is a polynomial in a secret factor modulo the prime 2**31 - 1: ``h = h * factor + value``. Who does not know
+the factor cannot look for other values with the same hash: two traces of n samples have it for at most 2n of the 2**30
+factors. Values of more than 30 bits are first multiplied by a secret odd number modulo 2**w, of which the uppermost 30
+bits are taken; for any two values these are equal with a probability of at most 2**-29 (Dietzfelbinger and others
+1997). All sums stay below 2**64, up to which vvp calculates in one word, and are brought down by adding what is above
+31 bits to what is below; a division would cost three times as much, and is made once, at the end.
+
+One X or Z among the values makes the whole sum X (IEEE 1800-2017, 11.4.3), and then it is made anew in two steps: from
+the values with both taken as 0 and a secret number added, and from their complement. The number tells such a sample
+from two others; the first sample is always such a one, as the hash is X before it.
 
 A bench of VerilogEval's shape is also counted after: how many samples did not match, in a variable of secret name, so
 that clearing the bench's own counters is of no use.
@@ -22,14 +27,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from verieval.judge.seal_scan import EARLY, KEY, NAME, STEP, Scan, SealError, spelled, tokens
+from verieval.judge.seal_scan import EARLY, FACTOR, KEY, NAME, STEP, Scan, SealError, spelled, tokens
 from verieval.task import Task, Testbench
 
 TRACE = "#"  # after the key, in front of the hash
 STEP_TEXT = f' $display("{KEY}~%h;", hash{NAME});'
 _MATCH = "tb_match"
-# Odd, and 5 modulo 8: such a factor has the longest period modulo a power of 2.
-_FACTOR = 0x9E3779B5
+_PRIME_BITS = 31  # 2**31 - 1 is prime
+_PRIME = f"64'd{(1 << _PRIME_BITS) - 1}"
+_TAKEN = 30  # bits of a value, which is then below the prime
 
 
 @dataclass(frozen=True)
@@ -86,24 +92,36 @@ def insertions(scan: Scan, what: Traced, *, early: bool) -> Iterator[tuple[int, 
         early: also a placeholder for the early end, where samples are counted.
     """
     values = "{" + ", ".join(what.expressions) + "}"
-    last, width = what.bits - 1, max(64, what.bits + 16)
-    now, bits, total, sum_, before = (f"{name}{NAME}" for name in ("values", "bits", "hash", "sum", "before"))
+    last, wide = what.bits - 1, max(64, what.bits)
+    now, bits, total, sum_, before, multiplier, mixed = (
+        f"{name}{NAME}" for name in ("values", "bits", "hash", "sum", "before", "multiplier", "mixed")
+    )
     # Only the rare step has 2-state variables: taking a value into one costs as much as the multiplication. They start
     # at 0 without an initial process, and the hash starts through them, since it is X before the first step.
     declared = (
-        f" reg [{last}:0] {now}; bit [{last}:0] {bits}; reg [{width - 1}:0] {total}, {sum_};"
-        f" bit [{width - 1}:0] {before};"
+        f" reg [{last}:0] {now}; bit [{last}:0] {bits}; reg [63:0] {total}, {sum_}; bit [63:0] {before};"
+        f" reg [{wide - 1}:0] {multiplier}, {mixed};"
     )
 
-    def plus(start: str, value: str) -> str:
-        return f"{start} * {width}'d{_FACTOR} + {value}"
+    def step(start: str, value: str, more: str = "") -> str:
+        first = ""
+        if what.bits > _TAKEN and wide == 64:
+            value = f"({value} * {multiplier} >> {64 - _TAKEN})"
+        elif what.bits > _TAKEN:  # of its own, or everything would be calculated in so many bits
+            first = f"{mixed} = {value} * {multiplier}; "
+            value = f"{mixed}[{wide - 1}:{wide - _TAKEN}]"
+        return f"{first}{sum_} = {start} * 64'h{FACTOR}factor,30; + {value}{more};"
+
+    # The factor has a bit less than the prime, so that the hash stays below 2**33 without being divided.
+    fold = f"{total} = ({sum_} & {_PRIME}) + ({sum_} >> {_PRIME_BITS});"
 
     def count(value: str) -> str:
-        known = f"{before} = {total}; {total} = {plus(before, bits)};"
-        return (
-            f"{sum_} = {plus(total, value)}; if ({sum_}[0] !== 1'bx) {total} = {sum_};"
-            f" else begin {now} = {value}; {bits} = {now}; {known} {bits} = ~{now}; {known} end"
-        )
+        # A constant of many bits is put together on every use, so it is kept in a variable: the first step sets it.
+        mark = f" + 64'h{FACTOR}mark,31;"
+        again = f"{now} = {value}; {multiplier} = {wide}'h{FACTOR}multiplier,{wide}; | 1; {bits} = {now};"
+        unknown = f"{before} = {total}; {step(before, bits, mark)} {fold}"
+        complement = f"{bits} = ~{now}; {before} = {total}; {step(before, bits)}"
+        return f"{step(total, value)} if ({sum_}[0] === 1'bx) begin {again} {unknown} {complement} end {fold}"
 
     counted, process = "", ""
     source, start = scan.module_starts[what.module]
@@ -124,7 +142,7 @@ def insertions(scan: Scan, what: Traced, *, early: bool) -> Iterator[tuple[int, 
     yield source, start, declared
     yield (
         *scan.module_ends[what.module],
-        f'{process}final begin {before} = {total}; $display("{KEY}{TRACE}%h",{before}{counted},";"); end ',
+        f'{process}final begin {before} = {total}; $display("{KEY}{TRACE}%h",{before} % {_PRIME}{counted},";"); end ',
     )
 
 
