@@ -166,7 +166,7 @@ def ports_of(definition: Any) -> tuple[list[str], set[str]]:
         name = getattr(port, "name", None)
         order.append(name.valueText if name is not None else "".join(names) if len(names) == 1 else "")
         inside[order[-1]] = names
-    declared = set()
+    declared: set[str] = set()
     for port in every((K.PortDeclaration,), definition):
         if direction_of(port) == T.InputKeyword:
             declared.update(item.name.valueText for item in nodes(port.declarators))

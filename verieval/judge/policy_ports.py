@@ -76,7 +76,7 @@ def _driven(definition: Any) -> tuple[Any, str] | None:
 
 def _inputs(definition: Any) -> set[str]:
     """Names inside its input ports."""
-    found = set()
+    found: set[str] = set()
     for port in every(_TYPED, definition):
         if _own(port, definition) and direction_of(port) == T.InputKeyword:
             declared = [port.declarator] if port.kind == K.ImplicitAnsiPort else nodes(port.declarators)

@@ -133,7 +133,7 @@ def validator(schema: Mapping[str, Any]) -> Validator:
     from jsonschema.validators import extend
 
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-    strict: Validator = extend(Draft202012Validator, type_checker=types)(schema)
+    strict: Validator = extend(Draft202012Validator, type_checker=types)(schema)  # type: ignore[no-untyped-call]
     return strict
 
 
