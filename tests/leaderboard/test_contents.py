@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from typing import Any, get_args
@@ -18,10 +19,12 @@ from verieval.completion import Completion, FinishReason
 from verieval.errors import VerievalError
 from verieval.leaderboard import archive
 from verieval.leaderboard.bundle import Bundle
-from verieval.leaderboard.contents import SCHEMAS, check_hashes, load_schema, read_contents, schema_faults
+from verieval.leaderboard.contents import SCHEMAS, check_hashes, load_schema, read_contents, schema_faults, validator
 from verieval.leaderboard.reasons import CODES, Reason, Rejected
 from verieval.leaderboard.text import dump_yaml, pack, read_yaml
 from verieval.leaderboard.verify import audit
+from verieval.run.jsonl import encode_row
+from verieval.run.store import completion_row, verdict_row
 from verieval.task import Benchmark
 from verieval.verdict import CRITERIA, OUTCOMES, Stage, Verdict
 
@@ -86,6 +89,90 @@ def test_a_submission_that_does_not_fit(section: str, name: str, value: Any, for
         read_contents(forger.sealed(readme=False))
     assert caught.value.reasons[0].code == "schema"
     assert caught.value.reasons[0].where == archive.SUBMISSION
+
+
+def integers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths to whole numbers in nested data."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from integers(item, (*path, key))
+    elif type(value) is int:
+        yield path
+
+
+def changed(value: Any, path: tuple[Any, ...]) -> Any:
+    """A copy in which one whole number is written as a float."""
+    copy = json.loads(json.dumps(value))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = float(place[path[-1]])
+    return copy
+
+
+# Parts whose fields are not typed; what judges by them compares or refuses on its own.
+FREE = ("calibration", "limits", "engine", "record", "sandbox", "extraction", "toolchain", "criterion", "prompt")
+
+
+def test_no_whole_number_may_be_a_float(bundle: Bundle) -> None:
+    rows = {
+        "submission": bundle.contents.submission,
+        "report": bundle.contents.report,
+        "sample": json.loads(encode_row(completion_row(bundle.contents.completions[0]))),
+        "result": json.loads(encode_row(verdict_row(bundle.contents.verdicts[0]))),
+    }
+    seen: set[tuple[str, Any]] = set()
+    for name, value in rows.items():
+        assert schema_faults(name, value, "x") == []
+        for path in integers(value):
+            if not set(path) & set(FREE):
+                assert schema_faults(name, changed(value, path), "x"), (name, path)
+                seen.add((name, path[-1]))
+    for name, field in (
+        ("submission", "schema"), ("submission", "n"), ("submission", "max_tokens"), ("submission", "seed"),
+        ("submission", "tasks"), ("submission", "passed"), ("report", "schema"), ("report", "c"),
+        ("report", "passed"), ("sample", "sample"), ("sample", "seed"), ("sample", "prompt_tokens"),
+        ("result", "sample"), ("result", "samples"), ("result", "mismatches"),
+    ):  # fmt: skip
+        assert (name, field) in seen
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_integer_of_a_schema_refuses_floats(name: str) -> None:
+    """Also those that this bundle does not have."""
+
+    def subschemas(value: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(value, dict):
+            if "integer" in ([value["type"]] if isinstance(value.get("type"), str) else value.get("type", ())):
+                yield value
+            for item in value.values():
+                yield from subschemas(item)
+        elif isinstance(value, list):
+            for item in value:
+                yield from subschemas(item)
+
+    found = list(subschemas(load_schema(name)))
+    assert found
+    for schema in found:
+        number = schema.get("const", schema.get("minimum", 3))
+        assert validator(schema).is_valid(number)
+        assert not validator(schema).is_valid(float(number))
+        assert not validator(schema).is_valid(True)
+
+
+@pytest.mark.parametrize("value", ["yesterday", "2026-13", "", "2026-01-01T00:00:00 <b>"])
+def test_when_a_run_started(value: str, forger: Any) -> None:
+    forger.submission["started"] = value
+    assert "started" in refusal(forger.sealed(readme=False)).detail
+    forger.submission["started"] = "not stated"
+    read_contents(forger.sealed())
+
+
+@pytest.mark.parametrize("seconds", [{"compile": 1e300}, {"compile": -1}, {"a" * 1000: 1}, {"\x1b[31m": 1}])
+def test_seconds_out_of_range(seconds: dict[str, float], forger: Any) -> None:
+    forger.judge(0, seconds=seconds)
+    found = refusal(forger.sealed())
+    assert (found.code, found.where) == ("schema", "results.jsonl:1")
 
 
 @pytest.mark.parametrize("section", ["model", "contact", "benchmark", "limits", "numbers", "harness"])

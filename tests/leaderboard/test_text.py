@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import random
 import struct
 
 import pytest
@@ -123,7 +124,7 @@ PAYLOAD = b"abcdefgh" * 4000
         (struct.pack("<LL", 0x184D2A50, 4) + b"skip" + pack(PAYLOAD), "damaged", "says its size"),
         (pack(PAYLOAD)[:-6], "damaged", "too early|damaged"),
         (pack(PAYLOAD) + b"more", "damaged", "damaged"),
-        (pack(PAYLOAD) + pack(PAYLOAD), "too_large", "more than it says"),
+        (pack(PAYLOAD) + pack(PAYLOAD), "damaged", "more than one frame"),
         (pack(b"\0" * (8 << 20)), "too_large", "a zip bomb"),
         (b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", 1 << 50) + b"\1\0\0", "too_large", "1,125,899,906,842,624"),
         (declares(len(PAYLOAD) + 1, PAYLOAD), "damaged", "too early|damaged"),
@@ -218,3 +219,20 @@ def test_yaml_that_is_not_plain(data: bytes, words: str) -> None:
 def test_any_text_is_yaml_or_refused(data: str) -> None:
     with contextlib.suppress(Rejected):
         read_yaml(data.encode(), "x")
+
+
+SKIPPED = struct.pack("<II", 0x184D2A50, 6) + b"hidden"
+
+
+@pytest.mark.parametrize("level", [1, 10])
+def test_one_frame_and_nothing_else(level: int) -> None:
+    for data in (b"", b"x\n", b"a" * 1_000_000, random.Random(1).randbytes(300_000)):
+        for checksum in (True, False):
+            frame = zstandard.ZstdCompressor(level=level, write_checksum=checksum).compress(data)
+            if data:
+                assert unpack(frame, "x").read() == data
+            for more in (SKIPPED, frame, b"\0", b"\n"):
+                with pytest.raises(Rejected, match="zstandard frame"):
+                    unpack(frame + more, "x").read()
+            with pytest.raises(Rejected):
+                unpack(SKIPPED + frame, "x").read()

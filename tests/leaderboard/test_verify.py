@@ -137,6 +137,47 @@ def test_any_edited_number_of_the_report(path: tuple[Any, ...], change: float, f
     assert found.simulated == 0  # no simulation is needed to see it
 
 
+@pytest.mark.parametrize("place", ["report", "submission", "both"])
+def test_intervals_of_another_numpy_are_confirmed_or_not_judged(place: str, forger: Any, answer: Answer) -> None:
+    forger.submission["harness"]["numpy"] = "1.99.0"
+    sections = {"report": forger.report["criteria"], "submission": forger.submission["numbers"]}
+    for name, criteria in sections.items():
+        if place in (name, "both"):
+            for bound in (0, 1):
+                criteria["strict"]["pass_at_k"]["1"]["ci95"][bound] += 0.015
+    with pytest.raises(VerievalError, match=r"drawn with NumPy 1\.99\.0, and this is .*ci95"):
+        answer(forger.sealed())
+
+
+def test_another_numpy_that_draws_the_same_is_none(forger: Any, answer: Answer) -> None:
+    forger.submission["harness"]["numpy"] = "1.99.0"
+    assert answer(forger.sealed()).tier == "re-simulated"
+
+
+def test_an_interval_too_far_off_for_any_numpy(forger: Any, answer: Answer) -> None:
+    forger.submission["harness"]["numpy"] = "1.99.0"
+    forger.report["criteria"]["strict"]["pass_at_k"]["1"]["ci95"][0] -= 0.05
+    named(answer(forger.sealed()), "number", "report.json", "ci95")
+
+
+@pytest.mark.parametrize("more", [{"extra": {}}, {"extra": []}, {"note": "best"}, {"criteria.strict": {}}])
+def test_a_report_with_more_in_it(more: dict[str, Any], forger: Any, answer: Answer) -> None:
+    forger.report.update(more)
+    named(answer(forger.sealed()), "number", "report.json")
+
+
+def test_a_whole_number_in_a_place_without_a_type(forger: Any, answer: Answer) -> None:
+    forger.report["criteria"]["strict"]["pass_at_k"]["1"]["se"] = 0
+    named(answer(forger.sealed()), "number", "report.json", "pass_at_k.1.se")
+
+
+@pytest.mark.parametrize("name", ["completions", "verdicts"])
+def test_rows_in_another_order(name: str, forger: Any, answer: Answer) -> None:
+    getattr(forger, name).reverse()
+    where = "samples.jsonl.zst" if name == "completions" else "results.jsonl"
+    named(answer(forger.sealed()), "matrix", where, "another order than the benchmark's")
+
+
 def test_an_edited_number_of_the_submission_or_its_readme(
     forger: Any, bundle: Bundle, answer: Answer, seal: Any
 ) -> None:

@@ -14,7 +14,7 @@ from verieval.completion import Completion
 from verieval.errors import VerievalError
 from verieval.run.folders import parse_name
 from verieval.run.readers import read_any, turtle_names
-from verieval.run.store import RunStore
+from verieval.run.store import MAX_TEXT, RunStore
 from verieval.task import Benchmark, SourceFile, Task, Testbench
 
 BENCH = Testbench((SourceFile("tb.v", "module tb; endmodule"),), "tb")
@@ -237,3 +237,15 @@ def test_published_files_are_read_whole(data_dir: Path, completions_dir: Path) -
     reading = read_any(completions_dir / "rtllm_chatgpt35.jsonl", load("rtllm", data_dir))
     assert (reading.format, len(reading.completions)) == ("samples", 145)
     assert len({c.task_id for c in reading.completions}) == 29
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_text_that_no_model_writes(own: bool, tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    key = {"task_id": "basic1", "sample": 0} if own else {"task_id": "basic1"}
+    name = "text" if own else "completion"
+    write(path, key | {name: "x" * MAX_TEXT})
+    assert len(found(path)["basic1", 0]) == MAX_TEXT
+    write(path, key | {name: "x" * (MAX_TEXT + 1)})
+    with pytest.raises(VerievalError, match=r"c\.jsonl:1: the completion has 4,194,305 characters, and 4,194,304 are"):
+        read_any(path, BENCHMARK)

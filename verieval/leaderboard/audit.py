@@ -10,10 +10,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from verieval.completion import Completion
+from verieval.errors import VerievalError
 from verieval.extract import describe as describe_extraction
 from verieval.extract import extract
 from verieval.leaderboard.archive import README, REPORT, SUBMISSION
@@ -75,6 +77,18 @@ def audit_matrix(
     yield from _about(faults, results, "met a fault of the harness, and was not judged")
 
 
+def audit_order(
+    tasks: Sequence[str], completions: Sequence[Completion], verdicts: Sequence[Verdict], *, samples: str, results: str
+) -> Iterator[Reason]:
+    """Rows stand in the benchmark's order, sample by sample: a bundle of the same run has the same bytes."""
+    order = {task: place for place, task in enumerate(tasks)}
+    for rows, name in ((completions, samples), (verdicts, results)):
+        places = [(order[row.task_id], row.sample) for row in rows]
+        first = next((at for at, (before, after) in enumerate(pairwise(places), 2) if after < before), None)
+        if first is not None:
+            yield Reason("matrix", name, f"has its rows in another order than the benchmark's, from row {first} on")
+
+
 def audit_protocol(sampling: Mapping[str, Any], completions: Sequence[Completion], where: str) -> Iterator[Reason]:
     """Seeds, token counts and finish reasons are those of one protocol, the one that is stated.
 
@@ -123,7 +137,7 @@ def audit_texts(
 def audit_extraction(section: Mapping[str, Any], where: str) -> Iterator[Reason]:
     """The stated extraction is one that this harness does."""
     present = describe_extraction(str(section["mode"]))
-    if dict(section) != present:
+    if json.dumps(section, sort_keys=True) != json.dumps(present, sort_keys=True):  # in Python 1 is 1.0, and True
         yield Reason("protocol", where, f"`extraction` is {dict(section)}, and here {present}")
 
 
@@ -136,12 +150,40 @@ def audit_numbers(
 ) -> Iterator[Reason]:
     """Every figure in ``report.json``, ``submission.yaml`` and ``README.md`` follows from the verdicts."""
     again = report_of(submission, completions, verdicts)
-    # The bootstrap's draws are NumPy's, which may change with its version; nothing else here may differ at all.
-    tolerance = _CLOSE if submission["harness"]["numpy"] == numpy_version() else _MONTE_CARLO
+    # The bootstrap's draws are NumPy's, which may change with its version; nothing else here may differ at all. What
+    # differs by no more than that, `require_intervals` looks at.
+    tolerance = _CLOSE if _same_numpy(submission) else _MONTE_CARLO
     yield from _compare(report, again, REPORT, tolerance)
     yield from _compare(submission["numbers"], numbers(again), SUBMISSION, tolerance, "numbers.")
     if readme != describe_readme(submission).encode():
         yield Reason("number", README, "is not the text that follows from the submission")
+
+
+def require_intervals(
+    submission: Submission, report: Report, completions: Sequence[Completion], verdicts: Sequence[Verdict]
+) -> None:
+    """The intervals are those that this version of NumPy draws, so that what is confirmed is what was calculated.
+
+    Raises:
+        VerievalError: another version drew others, and this machine cannot tell whether it was an honest one.
+    """
+    if _same_numpy(submission):
+        return
+    again = report_of(submission, completions, verdicts)
+    said = [
+        *_compare(report, again, REPORT, _CLOSE),
+        *_compare(submission["numbers"], numbers(again), SUBMISSION, _CLOSE),
+    ]
+    if said:
+        theirs = short(submission["harness"]["numpy"], 40)
+        raise VerievalError(
+            f"the bundle's intervals were drawn with NumPy {theirs}, and this is {numpy_version()}, which draws others "
+            f"({said[0].detail}); install that version (pip install numpy=={theirs})"
+        )
+
+
+def _same_numpy(submission: Submission) -> bool:
+    return bool(submission["harness"]["numpy"] == numpy_version())
 
 
 def report_of(submission: Submission, completions: Sequence[Completion], verdicts: Sequence[Verdict]) -> Report:
@@ -162,6 +204,8 @@ def _compare(
         or path not in right
         or not _equal(left[path], right[path], tolerance if ".ci95." in path else _CLOSE)
     ]
+    if not wrong and _shape(said) != _shape(found):  # empty parts have no values, and keys may hold dots
+        yield Reason("number", where, "has other parts than what follows from the verdicts")
     for path in wrong[:_LISTED]:
         a, b = (_value(side, path) for side in (left, right))
         yield Reason("number", where, f"`{path}` is {a}, and {b} follows from the verdicts")
@@ -176,10 +220,16 @@ def _leaves(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield path, item
 
 
+def _shape(value: object) -> object:
+    """Nested mappings and lists without what stands in them."""
+    if isinstance(value, Mapping):
+        return {key: _shape(item) for key, item in value.items()}
+    return [_shape(item) for item in value] if isinstance(value, list) else None
+
+
 def _equal(a: object, b: object, tolerance: float) -> bool:
-    numbers = [x for x in (a, b) if isinstance(x, int | float) and not isinstance(x, bool)]
-    if len(numbers) == 2:
-        return abs(numbers[0] - numbers[1]) <= tolerance
+    if isinstance(a, float) and isinstance(b, float):
+        return abs(a - b) <= tolerance
     return a == b and type(a) is type(b)
 
 

@@ -127,11 +127,19 @@ def load_schema(name: str) -> dict[str, Any]:
     return schema
 
 
+def validator(schema: Mapping[str, Any]) -> Validator:
+    """A validator to which 3.0 is no integer, as it is to JSON Schema: nobody after it would count with a float."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    strict: Validator = extend(Draft202012Validator, type_checker=types)(schema)  # type: ignore[no-untyped-call]
+    return strict
+
+
 @cache
 def _validator(name: str) -> Validator:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(load_schema(name))
+    return validator(load_schema(name))
 
 
 def schema_faults(name: str, value: Any, where: str) -> list[Reason]:

@@ -100,7 +100,30 @@ def unpack(data: bytes, name: str) -> io.BufferedIOBase:
         raise refuse("too_large", name, f"unpacks to {size:,} bytes, and may have {MAX_UNPACKED:,}")
     if size > MIB and size > _RATIO * len(data):
         raise refuse("too_large", name, f"unpacks to {size:,} bytes from {len(data):,}: a zip bomb")
+    if _frame_end(data) != len(data):
+        raise refuse("damaged", name, "is a damaged zstandard file: more than one frame, or a part of one")
     return io.BufferedReader(_Frame(data, size, name), _CHUNK)
+
+
+def _frame_end(data: bytes) -> int:
+    """Where the first frame ends (RFC 8878, 3.1.1), also behind the data's own end; -1 where that cannot be told.
+
+    A reader passes over frames to be skipped, and what they hold would be hidden in the bundle.
+    """
+    import zstandard
+
+    try:
+        place = zstandard.frame_header_size(data)
+        has_checksum = zstandard.get_frame_parameters(data).has_checksum
+    except zstandard.ZstdError:
+        return -1
+    while place + 3 <= len(data):
+        header = int.from_bytes(data[place : place + 3], "little")
+        repeated = header >> 1 & 3 == 1  # one byte stands for the whole block
+        place += 3 + (1 if repeated else header >> 3)
+        if header & 1:
+            return place + 4 * has_checksum
+    return -1
 
 
 class _Frame(io.RawIOBase):

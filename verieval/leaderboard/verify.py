@@ -26,8 +26,10 @@ from verieval.leaderboard.audit import (
     audit_extraction,
     audit_matrix,
     audit_numbers,
+    audit_order,
     audit_protocol,
     audit_texts,
+    require_intervals,
 )
 from verieval.leaderboard.contents import Contents, read_contents
 from verieval.leaderboard.describe import Submission
@@ -142,7 +144,11 @@ def verify(path: Path, means: Means, *, share: float | None = None, seed: int = 
 
 
 def audit(contents: Contents, benchmark: Benchmark) -> list[Reason]:
-    """Everything that shows without a simulation: the benchmark, the matrix, the protocol, the figures, the texts."""
+    """Everything that shows without a simulation: the benchmark, the matrix, the protocol, the figures, the texts.
+
+    Raises:
+        VerievalError: whether the intervals are right cannot be told here.
+    """
     submission = contents.submission
     section, sampling = submission["benchmark"], submission["sampling"]
     # Each of these relies on the one before.
@@ -151,6 +157,8 @@ def audit(contents: Contents, benchmark: Benchmark) -> list[Reason]:
         return reasons
     rows = contents.completions, contents.verdicts
     reasons += audit_matrix(section["tasks"], sampling["n"], *rows, samples=SAMPLES, results=RESULTS)
+    if not reasons:
+        reasons += audit_order(section["tasks"], *rows, samples=SAMPLES, results=RESULTS)
     reasons += audit_protocol(sampling, contents.completions, SAMPLES)
     reasons += audit_extraction(submission["extraction"], SUBMISSION)
     if reasons:
@@ -159,6 +167,8 @@ def audit(contents: Contents, benchmark: Benchmark) -> list[Reason]:
         reasons.append(Reason("protocol", SUBMISSION, f"`criterion.official` is not {benchmark.rule}"))
     reasons += audit_numbers(submission, contents.report, contents.readme, *rows)
     reasons += audit_texts(benchmark, submission["extraction"]["mode"], *rows, RESULTS)
+    if not reasons:
+        require_intervals(submission, contents.report, *rows)
     return reasons
 
 

@@ -33,7 +33,7 @@ from verieval.files import is_folder, is_missing, read_file
 from verieval.run.folders import read_folder
 from verieval.run.jsonl import load_json, parse_rows
 from verieval.run.manifest import Manifest, read_manifest
-from verieval.run.store import COMPLETIONS, parse_completion, read_completions
+from verieval.run.store import COMPLETIONS, check_length, parse_completion, read_completions
 from verieval.task import Benchmark
 
 MAX_SAMPLE = MAX_N - 1
@@ -293,6 +293,7 @@ def _resolve(reading: Reading, rows: Sequence[Raw], benchmark: Benchmark, skip_u
                 f"{row.where}: sample {row.sample} of {task.id} is there already ({found[key][0]}); keep one of the two"
             )
         made = row.completion or Completion(task.id, row.sample, row.text)
+        check_length(made.text, row.where)
         found[key] = (row.where, replace(made, task_id=task.id))
     if unknown and not skip_unknown:
         raise VerievalError(_unknown_tasks(reading, list(unknown), benchmark, none_known=not found))

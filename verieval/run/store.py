@@ -27,6 +27,7 @@ from verieval.verdict import CRITERIA, OUTCOMES, Stage, Verdict
 COMPLETIONS = "completions.jsonl"
 VERDICTS = "verdicts.jsonl"
 LOCK = ".lock"
+MAX_TEXT = 1 << 22  # characters of a completion: a model's 100,000 tokens have an eighth of it
 
 Key = tuple[str, int]
 
@@ -122,8 +123,21 @@ def parse_completion(row: Mapping[str, Any], where: str) -> Completion:
     _check_key(row, where)
     if not isinstance(row.get("text"), str):
         raise VerievalError(f"{where}: a completion needs a string `text`; repair or remove the line")
+    check_length(row["text"], where)
     _check_fields(row, _COMPLETION_FIELDS, where)
     return Completion(**_known(Completion, row, where))
+
+
+def check_length(text: str, where: str) -> None:
+    """Refuse a completion that no model writes, before it is taken apart, stored and packed.
+
+    Raises:
+        VerievalError: it has more than :data:`MAX_TEXT` characters.
+    """
+    if len(text) > MAX_TEXT:
+        raise VerievalError(
+            f"{where}: the completion has {len(text):,} characters, and {MAX_TEXT:,} are the most; cut or remove it"
+        )
 
 
 def parse_verdict(row: Mapping[str, Any], where: str) -> Verdict:

@@ -1,0 +1,6 @@
+`ifdef SYNTHESIS
+  `include "technology.vh"
+`endif
+module @MODULE@(@PORTS@);
+  @RIGHT@
+endmodule

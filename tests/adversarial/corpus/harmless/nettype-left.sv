@@ -1,0 +1,4 @@
+`default_nettype none
+module @MODULE@(@PORTS@);
+  @RIGHT@
+endmodule

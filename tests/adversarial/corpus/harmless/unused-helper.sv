@@ -1,0 +1,6 @@
+module my_helper(input x, output y);
+  assign y = ~x;
+endmodule
+module @MODULE@(@PORTS@);
+  @RIGHT@
+endmodule
