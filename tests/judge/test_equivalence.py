@@ -16,6 +16,7 @@ from verieval.judge.process import Launcher
 from verieval.judge.replay import replay
 from verieval.judge.sandbox import find_sandbox
 from verieval.judge.yosys import find_yosys
+from verieval.run.jsonl import encode_row, load_json
 
 SAMPLES = 60
 
@@ -108,6 +109,14 @@ def test_a_difference_that_no_simulation_shows_does_not_count(prover: Prover) ->
     gold = "module top(input a, output y); assign y = a; endmodule"
     proof = prove(prover, gold, late, "top")
     assert proof.kind != "proven"
+
+
+def test_wide_inputs_are_rows_too(prover: Prover) -> None:
+    """A number of 300 bits is none that every reader of JSON takes."""
+    text = "module top(input [299:0] a, output y); assign y = {}; endmodule"
+    row = prove(prover, text.format("^a"), text.format("^a[298:0]"), "top").row()
+    steps = load_json(encode_row(row))["counterexample"]["steps"]
+    assert int(steps[-1]["a"], 16) >> 299 == 1
 
 
 def test_same_netlist(prover: Prover) -> None:

@@ -67,8 +67,12 @@ class Proof:
     cpu: float = 0.0
 
     def row(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
+        """As plain data, the inputs of a counterexample in hexadecimal: they may have hundreds of bits."""
+        row = asdict(self)
+        if self.counterexample is not None:
+            steps = [{name: f"{value:x}" for name, value in step.items()} for step in self.counterexample.steps]
+            row["counterexample"]["steps"] = steps
+        return row
 
 
 class References:
