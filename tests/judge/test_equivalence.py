@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.judge.proving import ADD, LIES, PAIRS, RIPPLE, SYNC, Pair
+from verieval.errors import VerievalError
 from verieval.judge import Toolchain
 from verieval.judge.equivalence import Proof, Prover, proof_limits, prove, same_netlist
 from verieval.judge.machine import read_machine
@@ -42,7 +44,7 @@ def test_known_pairs(prover: Prover, pair: Pair) -> None:
         assert len(proof.counterexample.steps) >= pair.steps
         assert proof.counterexample.expected != proof.counterexample.got
     else:
-        assert _random_difference(prover, pair) is None
+        assert _random_difference(prover, pair) == "the netlists differ, but simulation does not show it"
 
 
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.kind == "proven"], ids=lambda pair: pair.name)
@@ -109,6 +111,13 @@ def test_a_difference_that_no_simulation_shows_does_not_count(prover: Prover) ->
     gold = "module top(input a, output y); assign y = a; endmodule"
     proof = prove(prover, gold, late, "top")
     assert proof.kind != "proven"
+
+
+def test_a_broken_simulator_is_no_answer(prover: Prover) -> None:
+    """Neither unknown nor refuted: the tools are to blame, and the pass ends with a sentence."""
+    broken = replace(prover.toolchain, vvp=("/bin/sh",))
+    with pytest.raises(VerievalError, match="broken"):
+        prove(replace(prover, toolchain=broken), ADD, ADD.replace("+ c", "- c"), "top")
 
 
 def test_wide_inputs_are_rows_too(prover: Prover) -> None:

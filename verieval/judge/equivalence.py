@@ -204,8 +204,8 @@ def _compare(
     if steps is None:
         return Proof("unknown", "the prover's counterexample is none", **about, cpu=cpu)
     shown = replay(prover.launcher, prover.toolchain, sources, module, gold.netlist.ports, setup, steps)
-    if shown is None:
-        return Proof("unknown", "the netlists differ, but simulation does not show it", **about, cpu=cpu)
+    if isinstance(shown, str):
+        return Proof("unknown", shown, **about, cpu=cpu)
     return Proof("refuted", **about, counterexample=shown, cpu=cpu)
 
 
