@@ -67,8 +67,12 @@ class Proof:
     cpu: float = 0.0
 
     def row(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
+        """As plain data, the inputs of a counterexample in hexadecimal: they may have hundreds of bits."""
+        row = asdict(self)
+        if self.counterexample is not None:
+            steps = [{name: f"{value:x}" for name, value in step.items()} for step in self.counterexample.steps]
+            row["counterexample"]["steps"] = steps
+        return row
 
 
 class References:
@@ -200,8 +204,8 @@ def _compare(
     if steps is None:
         return Proof("unknown", "the prover's counterexample is none", **about, cpu=cpu)
     shown = replay(prover.launcher, prover.toolchain, sources, module, gold.netlist.ports, setup, steps)
-    if shown is None:
-        return Proof("unknown", "the netlists differ, but simulation does not show it", **about, cpu=cpu)
+    if isinstance(shown, str):
+        return Proof("unknown", shown, **about, cpu=cpu)
     return Proof("refuted", **about, counterexample=shown, cpu=cpu)
 
 

@@ -16,7 +16,7 @@ from verieval.judge.yosys import Yosys
 _STATUS = re.compile(r"^Status = (-?\d+)", re.MULTILINE)
 _BIT = re.compile(r"^pi(\d+)@(\d+)=([01])$", re.MULTILINE)
 _LANES = 64
-_STEPS = 48
+_STEPS = 96
 _WORK = 600_000  # node evaluations that random simulation may take, some tenths of a second
 _SHOW = "import sys; sys.stdout.write(open('cex').read(1 << 24))"
 Trace = Sequence[Mapping[int, int]]  # value of each input's literal, step by step
@@ -41,10 +41,10 @@ def wander(miter: Miter, seed: int = 0) -> Walk:
     full = (1 << _LANES) - 1
     state = dict.fromkeys(aig.latches, 0)
     never = set(miter.outputs)
+    habits = _habits(aig, rng)
     inputs: list[dict[int, int]] = []
-    for step in range(_steps(aig)):
-        # Bits are biased step by step, so that enables and resets are also long on and long off.
-        inputs.append({literal: _biased(rng, step) for literal in aig.inputs})
+    for _ in range(_steps(aig)):
+        inputs.append({literal: _word(rng, habit) for literal, habit in habits.items()})
         values = aig.evaluate({**inputs[-1], **state}, _LANES)
         value = _reader(values, full)
         never -= {name for name in never if value(miter.outputs[name].one) | value(miter.outputs[name].zero)}
@@ -63,12 +63,22 @@ def _reader(values: Sequence[int], full: int) -> Callable[[int], int]:
     return lambda literal: values[literal >> 1] ^ (full if literal & 1 else 0)
 
 
-def _biased(rng: random.Random, step: int) -> int:
-    word = rng.getrandbits(_LANES)
-    kind = rng.randrange(4)
-    if kind == 0:
-        return word & rng.getrandbits(_LANES) & rng.getrandbits(_LANES)
-    return word | rng.getrandbits(_LANES) | rng.getrandbits(_LANES) if kind == 1 else word
+def _habits(aig: Aig, rng: random.Random) -> dict[int, tuple[int, int]]:
+    """For each input the walks in which it is seldom 1, and those in which it is seldom 0.
+
+    A reset that comes at every other step would never let a walk get anywhere.
+    """
+    habits = {}
+    for literal in aig.inputs:
+        seldom = rng.getrandbits(_LANES)
+        habits[literal] = seldom, rng.getrandbits(_LANES) & ~seldom
+    return habits
+
+
+def _word(rng: random.Random, habit: tuple[int, int]) -> int:
+    a, b, c, d, word = (rng.getrandbits(_LANES) for _ in range(5))
+    seldom, often = habit
+    return (a & b & c & d & seldom) | ((a | b | c | d) & often) | (word & ~(seldom | often))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from verieval.judge.icarus import probe
 from verieval.judge.miter import Setup
 from verieval.judge.process import Launcher, Step
 from verieval.judge.toolchain import Toolchain
@@ -100,7 +101,7 @@ def replay(
     ports: Sequence[Port],
     setup: Setup,
     steps: Sequence[tuple[Mapping[str, int], bool]],
-) -> Counterexample | None:
+) -> Counterexample | str:
     """Simulate reference and candidate under the same inputs.
 
     Args:
@@ -114,19 +115,24 @@ def replay(
 
     Returns:
         The counterexample up to the first step at which a defined output of the reference is another one of the
-        candidate; None where there is none.
+        candidate; where there is none, why.
 
     Raises:
-        VerievalError: Icarus cannot be started, or the work folder cannot be used.
+        VerievalError: Icarus cannot be started or does not work, or the work folder cannot be used.
         Lost: it was killed from outside.
     """
     word = secrets.token_hex(8)
     text = bench(module, ports, events(setup, steps), word)
     want, got = (_simulate(launcher, toolchain, source, text, word) for source in sources)
+    if len(want) < len(steps):
+        probe(launcher, toolchain)  # a broken installation says nothing of the texts
+        return "the netlists differ, but the reference could not be simulated to the end"
+    if not got:
+        return "the netlists differ, but it could not be simulated"
     names = [port.name for port in ports if port.direction == "output"]
     for number in range(len(steps)):
-        if number not in want or number not in got:
-            return None  # it ended before the difference: that is no difference in what it computes
+        if number not in got:
+            return "the netlists differ, but its simulation ended before that"
         pairs = zip(names, want[number], got[number], strict=True)
         wrong = [(name, a, b) for name, a, b in pairs if _differ(a, b)]
         if wrong:
@@ -139,7 +145,7 @@ def replay(
                 expected={name: a for name, a, _ in wrong},
                 got={name: b for name, _, b in wrong},
             )
-    return None
+    return "the netlists differ, but simulation does not show it"
 
 
 def _differ(want: str, got: str) -> bool:
