@@ -232,7 +232,7 @@ def test_one_frame_and_nothing_else(level: int) -> None:
             if data:
                 assert unpack(frame, "x").read() == data
             for more in (SKIPPED, frame, b"\0", b"\n"):
-                with pytest.raises(Rejected, match="zstandard frame"):
+                with pytest.raises(Rejected, match="zstandard f"):
                     unpack(frame + more, "x").read()
             with pytest.raises(Rejected):
                 unpack(SKIPPED + frame, "x").read()

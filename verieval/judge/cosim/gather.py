@@ -63,7 +63,7 @@ class Cosimulation:
 
         def admit(tools: Tools) -> Evidence | Ruling:
             self._prove(tools)
-            found = ruling or tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task))
+            found = ruling or _ruled(tools, task, source)
             if not found.outcome:
                 return found
             # It is not simulated: there is no rule beside the strict one. Icarus decides whether it compiles.
@@ -129,3 +129,8 @@ class Cosimulation:
             if not self._proved:
                 cosim.probe(tools.launcher, self._simulator)
                 self._proved = True
+
+
+def _ruled(tools: Tools, task: Task, source: str) -> Ruling:
+    """What the policy says. Simulators are told the root, and every module of a candidate has a name of its own."""
+    return tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task), rooted=True)
