@@ -5,7 +5,8 @@ another name in each, so that no text is a copy of another), and ten mutants of 
 admission and sandbox, as ``verieval score`` does, and its time includes the start of its workers. The peer is
 ``cocotb_tools.runner`` as its documentation shows it: build and test, one design after the other, in one process. It
 gets every SHARE-th candidate of each half, since all of them would take it half an hour, and its rate is that of those.
-Both run the tests in every configuration of a task until one fails, and must agree on who passes.
+Both run the tests in every configuration of a task until one fails. Whoever passes with VeriEval must pass with the
+runner; the other way round it lets pass a wrong default of a parameter, which its tests read from the design itself.
 
     python tests/bench/cosimulation.py [--jobs 2] [--share 10] [--tasks GLOB] [--json]
 """
@@ -138,18 +139,21 @@ def main() -> None:
         for number in range(len(found))
         if number // 2 % options.share == 0
     ]
+    let_pass: list[str] = []
     started = time.perf_counter()
     for name, number in chosen:
         passed = peer(benchmark.by_id[name], texts[name][number])
-        if passed != verdicts[name, number]:
-            who = "cocotb's runner" if passed else "VeriEval"
-            sys.exit(f"{name}, candidate {number}: passes with {who} alone")
+        if passed < verdicts[name, number]:
+            sys.exit(f"{name}, candidate {number}: passes with VeriEval alone")
+        if passed > verdicts[name, number]:
+            let_pass.append(f"{name}-{number}")
     seconds = time.perf_counter() - started
     rates["cocotb's runner"] = len(chosen) / seconds
     print(f"cocotb's runner: {len(chosen)} candidates in {seconds:.1f} s", file=sys.stderr)
     ours_rates = {name: rate for name, rate in rates.items() if name.startswith("verieval")}
     result = {
         "candidates": count,
+        "passes_with_the_runner_alone": let_pass,
         "samples_per_second": {name: round(rate, 2) for name, rate in rates.items()},
         "ratio": {name: round(rate / rates["cocotb's runner"], 1) for name, rate in ours_rates.items()},
     }
