@@ -89,13 +89,12 @@ def _cocotb(found: Toolchain) -> Finding:
     from verieval.judge.cosim.trial import Cosimulator, probe
     from verieval.judge.limits import Limits
     from verieval.judge.process import Launcher
-    from verieval.judge.sandbox import Visible, find_sandbox
+    from verieval.judge.sandbox import find_sandbox
 
     use = "runs the project's own tasks"
     try:
         python = find_python()
-        also = Visible(tuple(python.visible()), tuple(python.binaries()))
-        launcher = Launcher(Limits(), find_sandbox(found, Limits().work_mib, also=also))
+        launcher = Launcher(Limits(), find_sandbox(found, Limits().work_mib, also=python.needs()))
         try:
             probe(launcher, Cosimulator(Icarus(found), python, "0"))
         finally:

@@ -113,15 +113,24 @@ def _settled(
     def run(slack: float) -> Trial:
         return run_trial(tools.launcher, setting, task, source, sealed, slack=slack, bench_times_out=bench_times_out)
 
+    return settled(tools, run)
+
+
+def settled(tools: Tools, run: Callable[[float], Trial]) -> Trial:
+    """A trial whose verdict does not hang on how busy the machine was.
+
+    Args:
+        tools: the worker's.
+        run: makes the trial, with CPU limits multiplied by its argument.
+    """
     trial = run(SLACK)
-    if not near_a_limit(trial, tools.launcher.limits):
+    if not _near_a_limit(trial, tools.launcher.limits):
         return trial
     with tools.alone():
         return run(1.0)
 
 
-def near_a_limit(trial: Trial, limits: Limits) -> bool:
-    """Whether a trial with :data:`SLACK` has to be made again with the machine to itself."""
+def _near_a_limit(trial: Trial, limits: Limits) -> bool:
     for process, limit in ((trial.compile, limits.compile_cpu), (trial.simulate, limits.simulate_cpu)):
         if process is None:
             continue

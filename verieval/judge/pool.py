@@ -40,7 +40,7 @@ from verieval.judge.seal import SealedBench
 from verieval.judge.seals import Seals
 from verieval.judge.toolchain import Toolchain
 from verieval.judge.trace_secret import trace_secret
-from verieval.judge.workers import Tools, Workers
+from verieval.judge.workers import Once, Tools, Workers
 from verieval.task import Benchmark, CocotbBench, HarnessBench, Task
 from verieval.verdict import Candidate, Verdict
 from verieval.verilog import normalise
@@ -116,8 +116,7 @@ class JudgePool:
             made_with=made_with, folder=cache, recall=recall,
         )  # fmt: skip
         self._calibrator = Calibrator(self._workers, self._calibration_trial, known)
-        self._proving = threading.Lock()
-        self._proved = False
+        self._proved = Once()
         self._lock = threading.Lock()
         self._evidence: dict[tuple[str, str], tuple[str, Future[Evidence]]] = {}
         self._reference_runs = OncePerTask(self._references)
@@ -305,10 +304,7 @@ class JudgePool:
 
     def _prove(self, tools: Tools) -> None:
         """Before the first candidate: does the toolchain work at all? Otherwise no failure could be believed."""
-        with self._proving:
-            if not self._proved:
-                probe(tools.launcher, self.toolchain)
-                self._proved = True
+        self._proved(lambda: probe(tools.launcher, self.toolchain))
 
     def _gather(
         self, task: Task, source: str, priority: float, reference: ReferenceRun | None, *, is_reference: bool = False

@@ -103,6 +103,21 @@ class Turns:
             self._changed.notify_all()
 
 
+class Once:
+    """Does something once, whoever comes first; the others wait for it. What raised is tried again by the next."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._done = False
+
+    def __call__(self, action: Callable[[], object]) -> None:
+        """Do it, unless it is done."""
+        with self._lock:
+            if not self._done:
+                action()
+                self._done = True
+
+
 Job = Callable[[Tools], Any]
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from verieval.judge.cosim import trial as cosim
 from verieval.judge.cosim.python import find_python
 from verieval.judge.cosim.simulators import Simulator
-from verieval.judge.evidence import DANGEROUS, SLACK, Evidence, driven_inputs, near_a_limit, reserved_names
+from verieval.judge.evidence import DANGEROUS, Evidence, driven_inputs, reserved_names, settled
 from verieval.judge.futures import then
 from verieval.judge.icarus import Trial
 from verieval.judge.policy import Ruling
-from verieval.judge.workers import Tools, Workers
+from verieval.judge.workers import Once, Tools, Workers
 from verieval.task import Task
 
 _LATER = 1.0  # after what is not a batch
@@ -49,8 +49,7 @@ class Cosimulation:
         self._simulator = cosim.Cosimulator(engine, find_python(), secrets.token_hex(10))
         self._lock = threading.Lock()
         self._waiting: dict[str, list[_Waiting]] = defaultdict(list)
-        self._proving = threading.Lock()
-        self._proved = False
+        self._proved = Once()
 
     def gather(self, task: Task, source: str, ruling: Ruling | None = None) -> Future[Evidence]:
         """Evidence on a candidate; ``ruling`` where it is known beforehand.
@@ -117,18 +116,11 @@ class Cosimulation:
 
     def _settled(self, tools: Tools, task: Task, source: str) -> Trial:
         """A trial alone, whose verdict does not hang on how busy the machine was."""
-        found = cosim.run_alone(tools.launcher, self._simulator, task, source, slack=SLACK)
-        if not near_a_limit(found, tools.launcher.limits):
-            return found
-        with tools.alone():
-            return cosim.run_alone(tools.launcher, self._simulator, task, source)
+        return settled(tools, lambda slack: cosim.run_alone(tools.launcher, self._simulator, task, source, slack=slack))
 
     def _prove(self, tools: Tools) -> None:
         self._prove_tools(tools)
-        with self._proving:
-            if not self._proved:
-                cosim.probe(tools.launcher, self._simulator)
-                self._proved = True
+        self._proved(lambda: cosim.probe(tools.launcher, self._simulator))
 
 
 def _ruled(tools: Tools, task: Task, source: str) -> Ruling:

@@ -76,6 +76,10 @@ class Python:
         about = sorted(self.site.glob("cocotb-*.dist-info"))  # cocotb asks for its own version
         return [*self.packages, *about, self.library]
 
+    def needs(self) -> Visible:
+        """Both, for a sandbox."""
+        return Visible(tuple(self.visible()), tuple(self.binaries()))
+
     def environment(self, top: str) -> dict[str, str]:
         """Variables that make a simulator run the harness on the root module ``top``."""
         return {
@@ -111,7 +115,7 @@ def needs(benchmark: Benchmark) -> Visible:
     if not benchmark.uses_cocotb:
         return Visible()
     python = find_python()
-    return Visible(tuple(python.visible()), tuple(python.binaries()))
+    return python.needs()
 
 
 @cache

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from verieval.errors import VerievalError
-from verieval.judge.evidence import SLACK, Evidence, driven_inputs, near_a_limit
+from verieval.judge.evidence import Evidence, driven_inputs, settled
 from verieval.judge.harness import trial
 from verieval.judge.harness.layout import beside, harness_bench, lay_out
 from verieval.judge.harness.packages import find_harness_python
@@ -16,7 +15,7 @@ from verieval.judge.icarus import Trial
 from verieval.judge.policy import Ruling
 from verieval.judge.rules import Rule
 from verieval.judge.toolchain import Toolchain
-from verieval.judge.workers import Tools, Workers
+from verieval.judge.workers import Once, Tools, Workers
 from verieval.task import Task
 
 
@@ -42,8 +41,7 @@ class Harnesses:
     def __init__(self, workers: Workers, toolchain: Toolchain, rule: Rule, prove: Callable[[Tools], None]) -> None:
         self._workers = workers
         self._prove_tools = prove
-        self._proving = threading.Lock()
-        self._proved = False
+        self._proved = Once()
         self._container = trial.Container(toolchain, find_harness_python(), rule)
 
     def describe(self) -> dict[str, str]:
@@ -84,18 +82,13 @@ class Harnesses:
                 "give them: install bubblewrap (apt-get install bubblewrap), and leave out --no-sandbox"
             )
         self._prove_tools(tools)
-        with self._proving:
-            if not self._proved:
-                trial.probe(tools.launcher, self._container)
-                self._proved = True
+        self._proved(lambda: trial.probe(tools.launcher, self._container))
 
     def _settled(self, tools: Tools, task: Task, files: dict[str, str]) -> Trial:
         """A trial whose verdict does not hang on how busy the machine was."""
-        found = trial.run_harness(tools.launcher, self._container, task, files, slack=SLACK)
-        if not near_a_limit(found, tools.launcher.limits):
-            return found
-        with tools.alone():
-            return trial.run_harness(tools.launcher, self._container, task, files)
+        return settled(
+            tools, lambda slack: trial.run_harness(tools.launcher, self._container, task, files, slack=slack)
+        )
 
 
 def _admit(tools: Tools, task: Task, source: str) -> _Admitted:
