@@ -88,7 +88,8 @@ def _refused(candidate: Candidate, evidence: Evidence) -> Finding:
     ruling, plain = evidence.ruling, evidence.plain
     if plain is not None and not plain.compiled:
         compiler = _compile_failure(candidate, plain)
-        if compiler.outcome == "syntax" or ruling.outcome not in ("forbidden", "not_self_contained"):
+        decided = ruling.certain and ruling.outcome in ("forbidden", "not_self_contained")
+        if compiler.outcome == "syntax" or not decided:
             return compiler
     outcome = cast("Outcome", ruling.outcome)
     where = f"line {ruling.line}: " if ruling.line else ""

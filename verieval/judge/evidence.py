@@ -17,6 +17,7 @@ from verieval.judge.limits import Limits
 from verieval.judge.policy import Ruling
 from verieval.judge.rules import OfficialVerdict
 from verieval.judge.seal import SealedBench
+from verieval.judge.standalone import confirm
 from verieval.judge.workers import Tools
 from verieval.task import Task, Testbench
 from verieval.verilog import modules
@@ -88,6 +89,8 @@ def gather(
     if ruling is None:
         rooted = isinstance(task.oracle, Testbench) and task.oracle.top is not None
         ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task), rooted=rooted)
+        flags = task.oracle.compile_flags if isinstance(task.oracle, Testbench) else ("-g2012",)
+        ruling = confirm(ruling, tools.launcher, setting.toolchain, flags, task.module)
     if ruling.outcome:
         # Without walls around it, what was refused for what it would do is not run.
         may_run = tools.launcher.sandbox.holds or ruling.outcome not in DANGEROUS

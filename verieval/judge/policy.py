@@ -29,7 +29,7 @@ from verieval.judge.policy_words import Finding, is_tame, refuse_directives, sca
 if TYPE_CHECKING:
     from verieval.judge.policy_names import Outline
 
-POLICY_VERSION = 2  # raised whenever a ruling may change
+POLICY_VERSION = 3  # raised whenever a ruling may change
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Ruling:
         faithful: ``source`` compiles and prints exactly as the original does.
         timescale: it sets a time scale.
         prints: it can print while it is simulated (which includes assertions, and ``unique`` and ``priority``).
+        dotted: a dot follows a name in it, which :mod:`verieval.judge.standalone` has a look at.
         certain: False where pyslang could not parse or elaborate it, so that Icarus alone decides whether it compiles.
     """
 
@@ -56,6 +57,7 @@ class Ruling:
     faithful: bool = False
     timescale: bool = False
     prints: bool = False
+    dotted: bool = False
     certain: bool = True
 
 
@@ -174,14 +176,14 @@ def _rule(source: str, module: str, reserved: frozenset[str], inputs: frozenset[
     if finding:
         return _refuse(finding, certain=certain)
     reason = "" if certain else "pyslang finds faults in it that Icarus may accept"
-    return Ruling("", 0, reason, text, tame, words.timescale, words.prints, certain)
+    return Ruling("", 0, reason, text, tame, words.timescale, words.prints, words.dotted, certain)
 
 
 def _judge(
     tree: Any, bag: Any, module: str, reserved: frozenset[str], inputs: frozenset[str], rooted: bool
 ) -> tuple[Finding | None, bool]:
     """What is wrong with a text that parses, and whether that (or its absence) is certain."""
-    from verieval.judge import policy_dead, policy_drive, policy_names, policy_ports
+    from verieval.judge import policy_dead, policy_drive, policy_joins, policy_names, policy_ports
     from verieval.judge.policy_scopes import Declarations
 
     outline = policy_names.outline(tree)
@@ -207,7 +209,13 @@ def _judge(
             return driven or finding, driven is not None or _is_certain(finding)
     design = policy_drive.walk(tree, root)
     finding = policy_drive.refuse_drivers(design, outline) or design.endless
-    dead = everything if faults & HIDES_STATEMENT else policy_dead.dead_code(outline, design)
+    dead = policy_dead.dead_code(outline, design)
+    if finding is None and outline.dotted and declared is not None:
+        finding = policy_names.refuse_absent(outline, declared, design.live, dead)
+    if faults & HIDES_STATEMENT:
+        dead = everything
+    if finding is None and policy_joins.may_join(str(tree.root)):
+        finding = policy_joins.refuse_joins(tree, root) or policy_joins.refuse_dead_joins(dead, outline, module)
     if finding is None and dead:
         finding = policy_dead.refuse_by_syntax(dead, outline, declared or Declarations(tree.root, outline.modules))
     if finding is None and inputs:

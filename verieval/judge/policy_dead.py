@@ -62,7 +62,7 @@ def refuse_by_syntax(nodes: list[Any], outline: Outline, declared: Declarations)
 def refuse_targets(stretches: list[Any], outline: Outline, declared: Declarations) -> Finding | None:
     """The first input port or instance that is written to, by syntax alone."""
     for node in stretches:
-        for target in _written_to(node, outline):
+        for target in written_to(node, outline):
             for name in _target_names(target):
                 word, offset = name.identifier.valueText, name.sourceRange.start.offset
                 if declared.kind(word, offset) == "input":
@@ -87,7 +87,8 @@ def _stands_alone(name: Any) -> bool:
     return parent.kind not in (K.FunctionPrototype, K.NamedStructurePatternMember)
 
 
-def _written_to(node: Any, outline: Outline) -> Iterator[Any]:
+def written_to(node: Any, outline: Outline) -> Iterator[Any]:
+    """What looks like a target of an assignment, an output of a gate, or a connection to what is no input port."""
     for assignment in every(_ASSIGNMENTS, node):
         yield assignment.left
     for change in every(_CHANGES, node):

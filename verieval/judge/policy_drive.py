@@ -67,7 +67,7 @@ def walk(tree: Any, root: Any) -> Design:
                 design.inputs.add(inner)
                 design.input_names.add((symbol.parentScope, inner.name))
             if symbol.internalExpr is not None:
-                design.inputs.update(leaf.symbol for leaf in _leaves(symbol.internalExpr))
+                design.inputs.update(leaf.symbol for leaf in leaves(symbol.internalExpr))
 
     def ports(symbol: Any) -> None:
         for part in symbol.ports:  # a port that is a concatenation
@@ -124,7 +124,7 @@ def refuse_drivers(design: Design, outline: Outline) -> Finding | None:
     """The first write to an input port or into another instance."""
     spans = [(node.sourceRange.start.offset, node.sourceRange.end.offset) for node in outline.modules.values()]
     for target in design.targets:
-        for leaf in _leaves(target):
+        for leaf in leaves(target):
             symbol = leaf.symbol
             if symbol in design.inputs or (symbol.parentScope, symbol.name) in design.input_names:
                 return Finding("forbidden", _line(design.tree, leaf, target), f"drives the input port '{symbol.name}'")
@@ -137,7 +137,7 @@ def refuse_drivers(design: Design, outline: Outline) -> Finding | None:
     return None
 
 
-def _leaves(expression: Any) -> Iterator[Any]:
+def leaves(expression: Any) -> Iterator[Any]:
     """The named values that a target of an assignment consists of."""
     ahead = [expression]
     while ahead:

@@ -259,13 +259,44 @@ def _leaves(node: Any, declared: Declarations) -> str:
     name = identifier.valueText
     if node.kind != K.ScopedName and name in _RANDOM_CALLS and not declared.sees(name, node.sourceRange.start.offset):
         return f"{shown} draws from or seeds the random stream that the bench shares"
-    if declared.sees(name, node.sourceRange.start.offset) or (scoped and name in _KNOWN_PACKAGES):
+    offset = node.sourceRange.start.offset
+    if scoped or node.kind != K.ScopedName:
+        known = declared.sees(name, offset) or (scoped and name in _KNOWN_PACKAGES)
+    else:
+        known = bool(declared.heads(name, offset))
+    if known:
         return ""
     if _GENERATED_NAME.fullmatch(name):
         return f"{shown} uses a name that the tool makes up, and tools number them differently"
     return (
         f"{shown} lies outside the module" if node.kind == K.ScopedName else f"{shown} is not defined by the candidate"
     )
+
+
+def refuse_absent(found: Outline, declared: Declarations, live: set[int], dead: list[Any]) -> Finding | None:
+    """The first dotted name that begins with a block which is not there, so that tools would look for it outside.
+
+    Args:
+        found: the candidate's syntax.
+        declared: its names.
+        live: where branches begin that were elaborated.
+        dead: stretches that were not, in which nobody can tell which branches of theirs would be.
+    """
+    spans = [(node.sourceRange.start.offset, node.sourceRange.end.offset) for node in dead]
+    for node in found.dotted:
+        head = node
+        while head.kind == K.ScopedName:
+            head = head.left
+        offset = node.sourceRange.start.offset
+        identifier = getattr(head, "identifier", None)
+        heads = declared.heads(identifier.valueText, offset) if identifier is not None else []
+        if not heads or any(entry.branch is None for entry in heads):
+            continue
+        in_dead = any(low <= offset < high for low, high in spans)
+        if not any(entry.repeated if in_dead else entry.branch in live for entry in heads):
+            reason = f"{written(node)} lies in a block that is not elaborated"
+            return Finding("not_self_contained", found.line(node), reason)
+    return None
 
 
 def refuse_imports(found: Outline, declared: Declarations) -> Finding | None:

@@ -61,6 +61,8 @@ def _driven(definition: Any) -> tuple[Any, str] | None:
             word = _net_type(port.header)
             if word not in _PLAIN_NETS:
                 return port, f"drives an input port: it is declared as '{word}'"
+            if port.kind == K.ImplicitAnsiPort and port.declarator.initializer and _is_variable(port.header):
+                return port, "drives an input port: it is a variable with a default, which Icarus 12 assigns to it"
     for declaration in every((K.NetDeclaration, K.DataDeclaration), definition):
         if not _own(declaration, definition):
             continue
@@ -87,6 +89,11 @@ def _inputs(definition: Any) -> set[str]:
 def _net_type(header: Any) -> str:
     token = getattr(header, "netType", None)
     return token.rawText if isinstance(token, parsing.Token) else ""
+
+
+def _is_variable(header: Any) -> bool:
+    token = getattr(header, "varKeyword", None)
+    return isinstance(token, parsing.Token) and bool(token.rawText)
 
 
 def _own(node: Any, definition: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from pyslang import parsing, syntax
@@ -28,12 +29,36 @@ NAMED = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One declaration of a name.
+
+    Attributes:
+        low: where the stretch of text begins in which it is visible.
+        high: where that ends.
+        kind: ``input`` port, ``instance``, ``scope`` (a named block), ``value`` (variable, net, parameter, argument),
+            or ``other`` (genvar, type, subroutine, property, label, …), of which nothing is reached with a dot.
+        branch: where the block begins that has this name, if it is a branch of a generate construct, which may not be
+            there; None for all others.
+        repeated: that construct is a loop.
+    """
+
+    low: int
+    high: int
+    kind: str
+    branch: int | None = None
+    repeated: bool = False
+
+
+_REACHED = frozenset({"input", "instance", "scope", "value"})
+
+
 class Declarations:
     """Names by the stretch of text in which they are visible."""
 
     def __init__(self, root: Any, modules: dict[str, Any]) -> None:
         self._modules = modules
-        self._visible: dict[str, list[tuple[int, int, str]]] = {}
+        self._visible: dict[str, list[Entry]] = {}
         self._whole = (0, 1 << 62)
         table: dict[Any, Any] = dict.fromkeys(NAMED, self._named)
         table[K.NamedBlockClause] = self._block
@@ -41,7 +66,7 @@ class Declarations:
         table[K.PackageDeclaration] = lambda node: self._add(node.header.name.valueText, self._whole)
         table[K.GenvarDeclaration] = self._genvars
         table[K.LoopGenerate] = lambda node: self._add(node.identifier.valueText, scope_of(node))
-        table[K.ClockingDeclaration] = lambda node: self._add(node.blockName.valueText, scope_of(node))
+        table[K.ClockingDeclaration] = lambda node: self._add(node.blockName.valueText, scope_of(node), "scope")
         table[K.LetDeclaration] = lambda node: self._add(node.identifier.valueText, scope_of(node))
         table[K.PackageImportItem] = self._imported
         table[K.ForeachLoopList] = self._loop_variables
@@ -49,40 +74,56 @@ class Declarations:
 
     def sees(self, name: str, offset: int) -> bool:
         """Whether ``name`` is declared in a scope around ``offset``."""
-        return any(low <= offset < high for low, high, _ in self._visible.get(name, ()))
+        return bool(self._around(name, offset))
+
+    def heads(self, name: str, offset: int) -> list[Entry]:
+        """Declarations of ``name`` around ``offset`` that a dot can follow."""
+        return [entry for entry in self._around(name, offset) if entry.kind in _REACHED]
 
     def kind(self, name: str, offset: int) -> str:
         """What the innermost declaration of ``name`` around ``offset`` is: ``input``, ``instance``, or something else.
 
         A name that is declared twice in one scope, in the port list and below it, is an input if one of them says so.
         """
-        around = [entry for entry in self._visible.get(name, ()) if entry[0] <= offset < entry[1]]
-        innermost = max((entry[0] for entry in around), default=0)
-        kinds = {entry[2] for entry in around if entry[0] == innermost}
+        around = self._around(name, offset)
+        innermost = max((entry.low for entry in around), default=0)
+        kinds = {entry.kind for entry in around if entry.low == innermost}
         return next((kind for kind in ("input", "instance") if kind in kinds), "")
 
-    def _add(self, name: str, scope: tuple[int, int], kind: str = "") -> None:
-        self._visible.setdefault(name, []).append((*scope, kind))
+    def _around(self, name: str, offset: int) -> list[Entry]:
+        return [entry for entry in self._visible.get(name, ()) if entry.low <= offset < entry.high]
+
+    def _add(self, name: str, scope: tuple[int, int], kind: str = "other") -> None:
+        self._visible.setdefault(name, []).append(Entry(*scope, kind))
 
     def _named(self, node: Any) -> None:
         scope = self._whole if _in_package(node) else scope_of(node)
-        kind = ""
+        kind = "other"
         if node.kind == K.Declarator:
-            kind = "input" if _is_input_port(node) else ""
+            kind = "input" if _is_input_port(node) else "value"
         elif node.kind == K.InstanceName and node.parent.parent.kind == K.HierarchyInstantiation:
             definition = self._modules.get(node.parent.parent.type.valueText)
-            kind = "instance" if definition is None or definition.kind == K.ModuleDeclaration else ""
+            kind = "instance" if definition is None or definition.kind == K.ModuleDeclaration else "value"
         self._add(node.name.valueText, scope, kind)
 
     def _block(self, node: Any) -> None:
-        block = node.parent
-        # A label may stand before `begin` or `end` too; only the one after `begin` names the block.
-        self._add(node.name.valueText, scope_of(block if block.kind in _BLOCKS else node))
+        block, name = node.parent, node.name.valueText
+        if block.kind == K.GenerateBlock:
+            construct = _construct_of(block)
+            repeated = block.parent.kind == K.LoopGenerate
+            branch = None if construct is block else block.sourceRange.start.offset
+            self._visible.setdefault(name, []).append(Entry(*scope_of(construct), "scope", branch, repeated))
+        else:
+            # A label may stand before `begin` or `end` too; only the one after `begin` names the block.
+            self._add(name, scope_of(block if block.kind in _BLOCKS else node), "scope")
 
     def _subroutine(self, node: Any) -> None:
         name = node.prototype.name
         if name.kind in (K.IdentifierName, K.IdentifierSelectName):
             self._add(name.identifier.valueText, self._whole if _in_package(node) else scope_of(node))
+            span = node.sourceRange
+            # Within itself a function's name is what it returns, which may be a structure.
+            self._add(name.identifier.valueText, (span.start.offset, span.end.offset), "value")
 
     def _genvars(self, node: Any) -> None:
         for item in nodes(node.identifiers):
@@ -91,17 +132,59 @@ class Declarations:
     def _loop_variables(self, node: Any) -> None:
         for item in nodes(node.loopVariables):
             if item.kind == K.IdentifierName:
-                self._add(item.identifier.valueText, scope_of(node))
+                self._add(item.identifier.valueText, scope_of(node), "value")
 
     def _imported(self, node: Any) -> None:
-        self._add(node.item.valueText, scope_of(node))
+        self._add(node.item.valueText, scope_of(node), "value")
+
+
+def _construct_of(block: Any) -> Any:
+    """The outermost generate construct in whose scope the name of a generate block stands, or the block itself.
+
+    Constructs directly within a branch of a conditional one, without `begin`, belong to it (IEEE 1800-2017, 27.5).
+    """
+    node = block
+    if _is_branch(node) and node.parent.kind == K.LoopGenerate:
+        return node.parent
+    while _is_branch(node) and node.parent.kind != K.LoopGenerate:
+        node = node.parent
+        while node.kind not in (K.IfGenerate, K.CaseGenerate):
+            node = node.parent
+    return node
+
+
+def _is_branch(node: Any) -> bool:
+    """It is what a generate construct has in a branch: a block, or one item without `begin`."""
+    parent = node.parent
+    if parent is None:
+        return False
+    if parent.kind == K.ElseClause:
+        return parent.parent is not None and parent.parent.kind == K.IfGenerate
+    if parent.kind in (K.IfGenerate, K.LoopGenerate):
+        return bool(parent.block.sourceRange == node.sourceRange)
+    if parent.kind in (K.StandardCaseItem, K.DefaultCaseItem):
+        return bool(parent.clause.sourceRange == node.sourceRange) and _in_case_generate(parent)
+    return False
+
+
+def _in_case_generate(item: Any) -> bool:
+    around = item.parent
+    while around is not None and around.kind not in (K.CaseGenerate, K.CaseStatement):
+        around = around.parent
+    return around is not None and around.kind == K.CaseGenerate
 
 
 def scope_of(node: Any) -> tuple[int, int]:
-    """Offsets of the scope in which a declaration stands; the whole file where there is none."""
-    node = node.parent
+    """Offsets of the scope in which a declaration stands; the whole file where there is none.
+
+    One item in a branch of a generate construct is in a scope of its own, as it would be between `begin` and `end`.
+    """
+    child, node = node, node.parent
     while node is not None and node.kind not in _SCOPES:
-        node = node.parent
+        if _is_branch(child) and child.kind not in (K.IfGenerate, K.CaseGenerate):
+            span = child.sourceRange
+            return span.start.offset, span.end.offset
+        child, node = node, node.parent
     if node is None or node.kind == K.CompilationUnit:
         return 0, 1 << 62
     span = node.sourceRange

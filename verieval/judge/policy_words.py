@@ -33,11 +33,13 @@ class Words:
         finding: the first word that is refused, or None.
         timescale: it sets a time scale.
         prints: it can print while it is simulated.
+        dotted: a dot follows a name in it, other than in a list of connections.
     """
 
     finding: Finding | None
     timescale: bool
     prints: bool
+    dotted: bool
 
 
 _STREAM = "draws from or seeds the random stream that the bench shares"
@@ -153,6 +155,9 @@ _DEFINED = re.compile(r"`define\s++([A-Za-z_][A-Za-z0-9_$]*+)")
 _OF_TOOLS = ("__", "SV_COV")  # macros that a tool may define by itself begin so
 _NET_TYPE = re.compile(rf"{_SPACE}*+([A-Za-z_][A-Za-z0-9_$]*+)")
 # `unique` and `priority` cases and assertions print when they are violated.
+_DOTTED = re.compile(rf"[^(,{_SPACE[1:-1]}]{_SPACE}*+\.(?![0-9*])")
+_ODD = re.compile(r"[^\t\n\r -~]")
+MAX_PLAIN = 1 << 16  # characters; longer texts may meet limits of size and time
 _TALKS = re.compile(
     r"\$(?:display|write|strobe|monitor|error|warning|info|printtimescale)"
     r"|\b(?:assert|assume|cover|expect|restrict|unique0?|priority)\b"
@@ -163,7 +168,12 @@ def scan(text: str) -> Words:
     """Look through every token of a text without macros; any string will do, in linear time."""
     bare = mask(text)
     finding = _refused_word(bare) if _SUSPECT.search(bare) else None
-    return Words(finding, timescale="`timescale" in bare, prints=_TALKS.search(bare) is not None)
+    return Words(
+        finding,
+        timescale="`timescale" in bare,
+        prints=_TALKS.search(bare) is not None,
+        dotted=_DOTTED.search(bare) is not None,
+    )
 
 
 def is_tame(text: str, bare: str | None = None) -> bool:
@@ -184,6 +194,11 @@ def is_tame(text: str, bare: str | None = None) -> bool:
             return False
     without = _TIMESCALE.sub(lambda match: "" if _TIMESCALE_LINE.fullmatch(match[0]) else match[0] + "\0", bare)
     return _UNTAME.search(without) is None and _LINE.search(bare) is None
+
+
+def is_plain(text: str) -> bool:
+    """Whether a ruling can only hang on the tokens: no odd character anywhere, even in a comment, and not too long."""
+    return len(text) <= MAX_PLAIN and _ODD.search(text) is None and is_tame(text)
 
 
 _HIDDEN = re.compile(r'"(?:[^"\\\n\r]|\\(?:\r\n|(?s:.)))*+"?|//[^\n\r]*+|/\*(?s:.*?)(?:\*/|\Z)')

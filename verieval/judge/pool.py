@@ -32,6 +32,7 @@ from verieval.judge.harness.gather import Harnesses
 from verieval.judge.icarus import Setting, Trial, probe, run_trial
 from verieval.judge.limits import Limits
 from verieval.judge.policy import Ruling
+from verieval.judge.policy_words import is_plain
 from verieval.judge.process import Lost
 from verieval.judge.reference import ReferenceRun
 from verieval.judge.rules import RULES, OfficialVerdict
@@ -269,9 +270,10 @@ class JudgePool:
     def _shared(self, task: Task, source: str, reference: ReferenceRun | None) -> Future[Evidence]:
         """Evidence of a source, from another that differs only in layout where there is one.
 
-        Where compiling failed, the messages name lines, so every text gets its own.
+        Where compiling failed, the messages name lines, so every text gets its own. A text with anything in it on which
+        its ruling could hang beside its tokens shares with its equals alone.
         """
-        key = (task.id, normalise(source))
+        key = (task.id, normalise(source) if is_plain(source) else source)
         with self._lock:
             leader = self._evidence.get(key)
             if leader is None:
