@@ -51,6 +51,8 @@ class Batch:
 
     Attributes:
         task: theirs.
+        sources: their texts as they came.
+        secret: stands in every name.
         top: name of the root module.
         files: text of each candidate, by file name, in order.
         wrapper: text of the slots and the root module.
@@ -61,6 +63,8 @@ class Batch:
     """
 
     task: Task
+    sources: tuple[str, ...]
+    secret: str
     top: str
     files: dict[str, str]
     wrapper: str
@@ -102,7 +106,7 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
     top = f"top_{secret}"
     inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
-    return Batch(task, top, files, wrapper, tuple(slots), names)
+    return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names)
 
 
 def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[str, str]) -> tuple[str, str]:

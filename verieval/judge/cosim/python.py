@@ -16,7 +16,8 @@ from verieval.task import Benchmark
 
 _PACKAGES = ("cocotb", "cocotb_tools", "pygpi", "find_libpython")
 RESULTS = "results.xml"
-HARNESS = Path(__file__).with_name("harness.py")
+# Run inside the simulator, as modules `verieval_NAME`.
+INSIDE = {name: Path(__file__).with_name(f"{name}.py") for name in ("harness", "following")}
 
 # cocotb imports pytest, for the sake of tests that use its matchers and of its rewriting of assertions. Benches here do
 # neither, and pytest is no dependency of this package, so empty modules stand in for it.

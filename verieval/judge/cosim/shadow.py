@@ -21,6 +21,9 @@ from verieval.task import Port, Task
 from verieval.verilog import code_tokens
 
 
+REFERENCE = "reference.sv"
+
+
 def can_be_shadowed(source: str) -> bool:
     """Whether a candidate, which need not be simulated alone, has no delays: only parameter lists have a ``#``."""
     found = code_tokens(source)
@@ -37,7 +40,7 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
     names: dict[str, str] = {}
     targets: list[str] = []
     for number, source in enumerate([task.reference or "", *sources]):
-        name = f"candidate{number}.sv" if number else "reference.sv"
+        name = f"candidate{number}.sv" if number else REFERENCE
         files[name], target = own_modules(source, task.module, f"m{number}", secret, names)
         targets.append(target)
     text: list[str] = []
@@ -49,7 +52,7 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
     top = f"top_{secret}"
     inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
-    return Batch(task, top, files, wrapper, tuple(slots), names, shadows=len(sources))
+    return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names, shadows=len(sources))
 
 
 def _group(slot: Slot, targets: Sequence[str], ports: Sequence[Port], secret: str, *, overridden: bool) -> str:
