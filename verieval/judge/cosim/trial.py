@@ -25,7 +25,7 @@ from verieval.task import CocotbBench, Port, SourceFile, Task
 SIZE = 20  # candidates simulated together
 PROGRESS = "progress"
 _TEST_US = 10_000  # simulated time of one test
-_PATIENCE = 1.5  # CPU seconds without a sign of the test after which a batch hangs
+_PATIENCE = 0.5  # CPU seconds without a sign of the test after which a batch hangs
 _FAILED = OfficialVerdict(False, "failed")
 _PASSED = OfficialVerdict(True, "passed")
 
