@@ -112,7 +112,12 @@ class Company:
             results = Path(os.environ[_RESULTS]).read_text()
         except OSError:
             leave()
-        line = {"followed": self.leader != REFERENCE, "members": self.numbers(), "tests": self._tests, "results": results}
+        line = {
+            "followed": self.leader != REFERENCE,
+            "members": self.numbers(),
+            "tests": self._tests,
+            "results": results,
+        }
         os.write(self._progress, f"{json.dumps(line)}\n".encode())
         leave()
 

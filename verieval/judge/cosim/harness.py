@@ -3,8 +3,7 @@
 ``batch.json`` in the working folder says what to run: ``{"module": test module, "inner": instance in a slot,
 "slots": [[name, [ports]], ...], "timeout_us": simulated time of one test, "shadows": number of candidates beside the
 reference, "secret": in the names around them, "patience": CPU seconds after which the simulator hangs, 0 for no
-limit}``. Every test of every slot is a cocotb test
-of its own, named ``SLOT.TEST``, so that what one leaves running is ended before the next begins. Before its tests a
+limit}``. Every test of every slot is a cocotb test of its own, named ``SLOT.TEST``, so that what one leaves running is ended before the next begins. Before its tests a
 slot is looked at: are its ports as wide as the specification's? After its first failure it is left alone.
 """
 
@@ -21,7 +20,7 @@ import cocotb
 import cocotb._shutdown
 from cocotb._decorators import Test, TestGenerator
 from cocotb.handle import LogicArrayObject, LogicObject, _GPISetAction
-from verieval_following import Company, Patience, check_widths, leave, watch
+from verieval_following import Company, Patience, check_widths, leave, watch  # type: ignore[import-not-found]
 
 _BATCH = json.loads(Path("batch.json").read_text())
 _failed: set[str] = set()
@@ -88,7 +87,6 @@ def _quicken(slot: Any, ports: list[str]) -> None:
 
 
 _patience = Patience(_BATCH["patience"])
-_company: Company | None = None
 
 
 def _widths(slot: str, ports: list[str]) -> Any:
@@ -137,17 +135,16 @@ def _fail(slot: str) -> None:
 
 
 def _all() -> Iterator[Any]:
-    global _company
-    tests = list(_tests())
-    slots = _BATCH["slots"]
-    if _BATCH["shadows"]:
-        _company = Company(_BATCH["shadows"], len(tests) * len(slots), _progress, _patience)
-    elif _BATCH["patience"]:
-        cocotb._shutdown.register(leave)  # nobody prints in a batch, so that there is nothing to end in order
-    for slot, ports in slots:
+    for slot, ports in _BATCH["slots"]:
         yield _widths(slot, ports)
-        for test in tests:
+        for test in _listed:
             yield _bound(slot, test)
 
 
+_listed = list(_tests())
+_company: Company | None = None
+if _BATCH["shadows"]:
+    _company = Company(_BATCH["shadows"], len(_listed) * len(_BATCH["slots"]), _progress, _patience)
+elif _BATCH["patience"]:
+    cocotb._shutdown.register(leave)  # nobody prints in a batch, so that there is nothing to end in order
 globals().update({f"test_{number}": test for number, test in enumerate(_all())})

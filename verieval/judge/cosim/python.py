@@ -30,7 +30,7 @@ class raises:
 
 fail = skip = xfail = raises
 """,
-    # cocotb wants two exceptions of asyncio, which takes a fifth of its start to load. The rest is there when asked for.
+    # cocotb wants two exceptions of asyncio, a tenth of its start. The rest is loaded when somebody asks for it.
     "asyncio.py": """\
 import os
 

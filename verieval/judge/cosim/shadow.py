@@ -20,7 +20,6 @@ from verieval.judge.cosim.batch import INNER, Batch, Slot, cocotb_bench, own_mod
 from verieval.task import Port, Task
 from verieval.verilog import code_tokens
 
-
 REFERENCE = "reference.sv"
 
 
