@@ -5,10 +5,10 @@ another name in each, so that no text is a copy of another), and ten mutants of 
 admission and sandbox, as ``verieval score`` does, and its time includes the start of its workers. The peer is
 ``cocotb_tools.runner`` as its documentation shows it: build and test, one design after the other, in one process. It
 gets every SHARE-th candidate of each half, since all of them would take it half an hour, and its rate is that of those.
-Both run the tests in every configuration of a task until one fails. A mutant that hangs takes VeriEval's whole time limit, and
-would take the runner for ever; so the rates are given with all candidates, and again without those that hang, and the
-runner gets none of them. Whoever passes with VeriEval must pass with the
-runner; the other way round it lets pass a wrong default of a parameter, which its tests read from the design itself.
+Both run the tests in every configuration of a task until one fails. A mutant that hangs takes VeriEval's whole time
+limit, and would take the runner for ever; so the rates are given with all candidates, and again without those that
+hang, and the runner gets none of them. Whoever passes with VeriEval must pass with the runner; the other way round it
+lets pass a wrong default of a parameter, which its tests read from the design itself.
 
     python tests/bench/cosimulation.py [--jobs 2] [--share 10] [--tasks GLOB] [--json]
 """

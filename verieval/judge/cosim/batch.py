@@ -125,9 +125,9 @@ def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[
 def stands_alone(source: str) -> bool:
     """Whether a candidate must be simulated alone.
 
-    It must where it declares something outside its modules, does not end its last comment, calls a system task or function that has more to say than
-    its arguments do (time, random numbers, output), or waits for a time of its own: ``#`` is harmless as a parameter
-    list and as a delay within an assignment, which begins when something else happens.
+    It must where it declares something outside its modules, does not end its last comment, calls a system task or
+    function that has more to say than its arguments do (time, random numbers, output), or waits for a time of its own:
+    ``#`` is harmless as a parameter list and as a delay within an assignment, which begins when something else happens.
     """
     text = _TIMESCALE.sub("", source)
     if not mask(f"{text}\nx").endswith("x"):

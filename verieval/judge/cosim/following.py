@@ -28,7 +28,7 @@ _NAMES = ("get_name_string", "get_type_string", "get_definition_name", "get_defi
 
 
 class Patience:
-    """Ends the process where it computes for long without coming back to the test: nothing else can end a loop in it."""
+    """Ends the process where it computes for long without coming back to the test: it loops."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -3,8 +3,9 @@
 ``batch.json`` in the working folder says what to run: ``{"module": test module, "inner": instance in a slot,
 "slots": [[name, [ports]], ...], "timeout_us": simulated time of one test, "shadows": number of candidates beside the
 reference, "secret": in the names around them, "patience": CPU seconds after which the simulator hangs, 0 for no
-limit}``. Every test of every slot is a cocotb test of its own, named ``SLOT.TEST``, so that what one leaves running is ended before the next begins. Before its tests a
-slot is looked at: are its ports as wide as the specification's? After its first failure it is left alone.
+limit}``. Every test of every slot is a cocotb test of its own, named ``SLOT.TEST``, so that what one leaves running is
+ended before the next begins. Before its tests a slot is looked at: are its ports as wide as the specification's? After
+its first failure it is left alone.
 """
 
 import importlib

@@ -32,6 +32,7 @@ fail = skip = xfail = raises
 """,
     # cocotb wants two exceptions of asyncio, a tenth of its start. The rest is loaded when somebody asks for it.
     "asyncio.py": """\
+import importlib
 import os
 
 __package__ = __name__
@@ -42,6 +43,8 @@ from asyncio.exceptions import CancelledError, InvalidStateError
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
+    if os.path.exists(f"{__path__[0]}/{name}.py"):
+        return importlib.import_module(f"asyncio.{name}")
     del globals()["__getattr__"]
     exec(compile(open(f"{__path__[0]}/__init__.py").read(), "asyncio", "exec"), globals())
     return globals()[name]

@@ -4,8 +4,9 @@ A cocotb test is a program that sees a design through its outputs alone. If it r
 beside it gets the same inputs at the same times and has, whenever the test reads an output, the very value there that
 the reference has, bit for bit with X and Z, then the test would do and see the same with that candidate, and pass. So
 the test is run once, on the reference; wires compare every output of every candidate with the reference's; and with
-each read of an output the harness reads who agrees on it. Who agrees always has passed. Who does not is tested by
-itself, as those are who cannot be compared so:
+each read of an output the harness reads who agrees on it. Who agrees always has passed. Where somebody does not, the
+simulation is forked, and the test goes on in the copy with what that candidate shows, to its verdict: see
+:mod:`verieval.judge.cosim.following`. Tested by themselves are those who cannot be compared so:
 
 * candidates with delays of their own, which could still be about to change when a read happens;
 * all of them, where the test reads anything at a moment at which it also wrote, or was woken by an edge: then the
