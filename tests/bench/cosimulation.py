@@ -5,8 +5,10 @@ another name in each, so that no text is a copy of another), and ten mutants of 
 admission and sandbox, as ``verieval score`` does, and its time includes the start of its workers. The peer is
 ``cocotb_tools.runner`` as its documentation shows it: build and test, one design after the other, in one process. It
 gets every SHARE-th candidate of each half, since all of them would take it half an hour, and its rate is that of those.
-Both run the tests in every configuration of a task until one fails. Whoever passes with VeriEval must pass with the
-runner; the other way round it lets pass a wrong default of a parameter, which its tests read from the design itself.
+Both run the tests in every configuration of a task until one fails. A mutant that hangs takes VeriEval's whole time
+limit, and would take the runner for ever; so the rates are given with all candidates, and again without those that
+hang, and the runner gets none of them. Whoever passes with VeriEval must pass with the runner; the other way round it
+lets pass a wrong default of a parameter, which its tests read from the design itself.
 
     python tests/bench/cosimulation.py [--jobs 2] [--share 10] [--tasks GLOB] [--json]
 """
@@ -29,6 +31,7 @@ from verieval.completion import Completion
 from verieval.judge import JudgePool, find_toolchain
 from verieval.mutate import mutants
 from verieval.task import Benchmark, CocotbBench, Task
+from verieval.verdict import Verdict
 
 HALF = 10
 
@@ -42,17 +45,18 @@ def candidates(task: Task) -> list[str]:
     return [text for pair in zip(right, wrong, strict=False) for text in pair] + right[len(wrong) :]
 
 
-def ours(benchmark: Benchmark, texts: dict[str, list[str]], jobs: int) -> tuple[float, dict[tuple[str, int], bool]]:
-    """Wall seconds and strict verdicts."""
+def ours(
+    benchmark: Benchmark, texts: dict[tuple[str, int], str], jobs: int
+) -> tuple[float, dict[tuple[str, int], Verdict]]:
+    """Wall seconds and verdicts."""
     started = time.perf_counter()
     with JudgePool(benchmark, find_toolchain(), jobs=jobs) as pool:
         waiting = {
             (name, number): pool.submit(Completion(name, number, text, "stop"))
-            for name, found in texts.items()
-            for number, text in enumerate(found)
+            for (name, number), text in texts.items()
         }
-        passed = {key: future.result().passed["strict"] for key, future in waiting.items()}
-    return time.perf_counter() - started, passed
+        verdicts = {key: future.result() for key, future in waiting.items()}
+    return time.perf_counter() - started, verdicts
 
 
 def peer(task: Task, text: str) -> bool:
@@ -114,6 +118,12 @@ def inside(folder: Path) -> Iterator[None]:
             os.environ["PYTHONPATH"] = path
 
 
+def note(rates: dict[str, float], name: str, count: int, seconds: float) -> None:
+    """Keep a rate, and say it."""
+    rates[name] = count / seconds
+    print(f"{name}: {count} candidates in {seconds:.1f} s", file=sys.stderr)
+
+
 def main() -> None:
     """Measure both, compare verdicts, print rates and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -125,34 +135,30 @@ def main() -> None:
     benchmark = load("verieval")
     if options.tasks:
         benchmark = select(benchmark, options.tasks)
-    texts = {task.id: candidates(task) for task in benchmark.tasks}
+    texts = {(task.id, number): text for task in benchmark.tasks for number, text in enumerate(candidates(task))}
     rates: dict[str, float] = {}
-    count = sum(map(len, texts.values()))
-    verdicts: dict[tuple[str, int], bool] = {}
+    verdicts: dict[tuple[str, int], Verdict] = {}
     for jobs in sorted({1, options.jobs}):
         seconds, verdicts = ours(benchmark, texts, jobs)
-        rates[f"verieval, {jobs} jobs"] = count / seconds
-        print(f"verieval, {jobs} jobs: {count} candidates in {seconds:.1f} s", file=sys.stderr)
-    chosen = [
-        (name, number)
-        for name, found in texts.items()
-        for number in range(len(found))
-        if number // 2 % options.share == 0
-    ]
+        note(rates, f"verieval, {jobs} jobs", len(texts), seconds)
+    ending = {key: text for key, text in texts.items() if verdicts[key].outcome != "timeout"}
+    for jobs in sorted({1, options.jobs}) if len(ending) < len(texts) else ():
+        seconds, _ = ours(benchmark, ending, jobs)
+        note(rates, f"verieval, {jobs} jobs, none hangs", len(ending), seconds)
+    chosen = [(name, number) for name, number in ending if number // 2 % options.share == 0]
     let_pass: list[str] = []
     started = time.perf_counter()
     for name, number in chosen:
-        passed = peer(benchmark.by_id[name], texts[name][number])
-        if passed < verdicts[name, number]:
+        passed = peer(benchmark.by_id[name], texts[name, number])
+        if passed < verdicts[name, number].passed["strict"]:
             sys.exit(f"{name}, candidate {number}: passes with VeriEval alone")
-        if passed > verdicts[name, number]:
+        if passed > verdicts[name, number].passed["strict"]:
             let_pass.append(f"{name}-{number}")
-    seconds = time.perf_counter() - started
-    rates["cocotb's runner"] = len(chosen) / seconds
-    print(f"cocotb's runner: {len(chosen)} candidates in {seconds:.1f} s", file=sys.stderr)
+    note(rates, "cocotb's runner", len(chosen), time.perf_counter() - started)
     ours_rates = {name: rate for name, rate in rates.items() if name.startswith("verieval")}
     result = {
-        "candidates": count,
+        "candidates": len(texts),
+        "hang": len(texts) - len(ending),
         "passes_with_the_runner_alone": let_pass,
         "samples_per_second": {name: round(rate, 2) for name, rate in rates.items()},
         "ratio": {name: round(rate / rates["cocotb's runner"], 1) for name, rate in ours_rates.items()},

@@ -51,6 +51,8 @@ class Batch:
 
     Attributes:
         task: theirs.
+        sources: their texts as they came.
+        secret: stands in every name.
         top: name of the root module.
         files: text of each candidate, by file name, in order.
         wrapper: text of the slots and the root module.
@@ -61,6 +63,8 @@ class Batch:
     """
 
     task: Task
+    sources: tuple[str, ...]
+    secret: str
     top: str
     files: dict[str, str]
     wrapper: str
@@ -102,7 +106,7 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
     top = f"top_{secret}"
     inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
-    return Batch(task, top, files, wrapper, tuple(slots), names)
+    return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names)
 
 
 def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[str, str]) -> tuple[str, str]:
@@ -121,11 +125,13 @@ def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[
 def stands_alone(source: str) -> bool:
     """Whether a candidate must be simulated alone.
 
-    It must where it declares something outside its modules, calls a system task or function that has more to say than
-    its arguments do (time, random numbers, output), or waits for a time of its own: ``#`` is harmless as a parameter
-    list and as a delay within an assignment, which begins when something else happens.
+    It must where it declares something outside its modules, does not end its last comment, calls a system task or
+    function that has more to say than its arguments do (time, random numbers, output), or waits for a time of its own:
+    ``#`` is harmless as a parameter list and as a delay within an assignment, which begins when something else happens.
     """
     text = _TIMESCALE.sub("", source)
+    if not mask(f"{text}\nx").endswith("x"):
+        return True  # a comment without an end
     masked = mask(text)
     end = 0
     for span in modules(text):

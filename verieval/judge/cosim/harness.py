@@ -2,9 +2,10 @@
 
 ``batch.json`` in the working folder says what to run: ``{"module": test module, "inner": instance in a slot,
 "slots": [[name, [ports]], ...], "timeout_us": simulated time of one test, "shadows": number of candidates beside the
-reference}``. Every test of every slot is a cocotb test
-of its own, named ``SLOT.TEST``, so that what one leaves running is ended before the next begins. Before its tests a
-slot is looked at: are its ports as wide as the specification's? After its first failure it is left alone.
+reference, "secret": in the names around them, "patience": CPU seconds after which the simulator hangs, 0 for no
+limit}``. Every test of every slot is a cocotb test of its own, named ``SLOT.TEST``, so that what one leaves running is
+ended before the next begins. Before its tests a slot is looked at: are its ports as wide as the specification's? After
+its first failure it is left alone.
 """
 
 import importlib
@@ -14,12 +15,13 @@ import random
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import cocotb
+import cocotb._shutdown
 from cocotb._decorators import Test, TestGenerator
 from cocotb.handle import LogicArrayObject, LogicObject, _GPISetAction
-from cocotb.simulator import get_sim_time
+from verieval_following import Company, Patience, check_widths, leave, watch  # type: ignore[import-not-found]
 
 _BATCH = json.loads(Path("batch.json").read_text())
 _failed: set[str] = set()
@@ -85,81 +87,22 @@ def _quicken(slot: Any, ports: list[str]) -> None:
         object.__setattr__(slot, name, port)
 
 
-class _Spy:
-    """Stands between a port of the reference and the simulator, and notes what the test does and sees."""
-
-    # The simulated time of the last write to any input.
-    written: ClassVar[tuple[int, int] | None] = None
-
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._handle, name)
-
-
-class _Input(_Spy):
-    def set_signal_val_int(self, action: int, value: int) -> None:
-        _Spy.written = get_sim_time()
-        self._handle.set_signal_val_int(action, value)
-
-    def set_signal_val_binstr(self, action: int, value: str) -> None:
-        _Spy.written = get_sim_time()
-        self._handle.set_signal_val_binstr(action, value)
-
-
-class _Output(_Spy):
-    def __init__(self, handle: Any, same: Any, agreed: "_Agreed") -> None:
-        super().__init__(handle)
-        self._same, self._agreed = same, agreed
-
-    def get_signal_val_binstr(self) -> str:
-        if _Spy.written == get_sim_time():
-            self._agreed.sound = False
-        same = self._same.get_signal_val_binstr()
-        if same != self._agreed.all:
-            self._agreed.among &= int(same, 2)
-        return str(self._handle.get_signal_val_binstr())
-
-
-class _Agreed:
-    """Which candidates had the reference's values so far (bit by number), and whether that is sound to say."""
-
-    def __init__(self, count: int) -> None:
-        self.all = "1" * count
-        self.among = (1 << count) - 1
-        self.sound = True
-
-
-_agreed = _Agreed(_BATCH["shadows"])
-
-
-def _watch(slot: Any, ports: list[str]) -> None:
-    """Put spies between the test and the reference; a candidate with another interface agrees on nothing."""
-    for number in range(_BATCH["shadows"]):
-        shadow = getattr(slot, f"shadow{number}")
-        if any(len(getattr(shadow, port)) != len(getattr(slot, port)) for port in ports):
-            _agreed.among &= ~(1 << number)
-    for name in ports:
-        port = getattr(slot, name)
-        same = getattr(slot, f"same_{name}", None)
-        spy = _Input(port._handle) if same is None else _Output(port._handle, same._handle, _agreed)
-        object.__setattr__(port, "_handle", spy)
+_patience = Patience(_BATCH["patience"])
 
 
 def _widths(slot: str, ports: list[str]) -> Any:
     async def run(dut: Any) -> None:
-        os.write(_progress, f"{slot}\n".encode())  # who is at work, should the simulation end here
         outer = getattr(dut, slot)
-        inner = getattr(outer, _BATCH["inner"])
-        for port in ports:
-            wanted, got = len(getattr(outer, port)), len(getattr(inner, port))
-            if got != wanted:
-                _failed.add(slot)
-                raise AssertionError(f"port {port} is {got} bit wide, expected {wanted}")
-        _quicken(outer, ports)
-        if _BATCH["shadows"]:
-            _watch(outer, ports)
+        _begin(slot)
+        try:
+            _quicken(outer, ports)
+            if _company:
+                watch(outer, ports, _BATCH["inner"], _BATCH["secret"], _company)
+            else:
+                check_widths(outer, getattr(outer, _BATCH["inner"]), ports)
+        except BaseException:
+            _fail(slot)
+            raise
 
     return cocotb.test(name=f"{slot}.interface")(run)
 
@@ -168,25 +111,41 @@ def _bound(slot: str, test: Any) -> Any:
     async def run(dut: Any) -> None:
         if slot in _failed:
             return
+        _begin("")
         random.seed(1)
         try:
             await test.func(getattr(dut, slot), *test.args, **test.kwargs)
         except BaseException:
-            _failed.add(slot)
+            _fail(slot)
             raise
-        finally:
-            if _BATCH["shadows"]:
-                os.write(_progress, f"{_agreed.among} {int(_agreed.sound)}\n".encode())
 
     return cocotb.test(name=f"{slot}.{test.name}", timeout_time=_BATCH["timeout_us"], timeout_unit="us")(run)
 
 
+def _begin(slot: str) -> None:
+    """Say who is at work, should the simulation end here."""
+    _patience.renew()
+    if slot and not _company:
+        os.write(_progress, f"{slot}\n".encode())
+
+
+def _fail(slot: str) -> None:
+    _failed.add(slot)
+    if _company:
+        _company.end()
+
+
 def _all() -> Iterator[Any]:
-    tests = list(_tests())
     for slot, ports in _BATCH["slots"]:
         yield _widths(slot, ports)
-        for test in tests:
+        for test in _listed:
             yield _bound(slot, test)
 
 
+_listed = list(_tests())
+_company: Company | None = None
+if _BATCH["shadows"]:
+    _company = Company(_BATCH["shadows"], len(_listed) * len(_BATCH["slots"]), _progress, _patience)
+elif _BATCH["patience"]:
+    cocotb._shutdown.register(leave)  # nobody prints in a batch, so that there is nothing to end in order
 globals().update({f"test_{number}": test for number, test in enumerate(_all())})

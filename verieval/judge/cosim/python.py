@@ -16,7 +16,8 @@ from verieval.task import Benchmark
 
 _PACKAGES = ("cocotb", "cocotb_tools", "pygpi", "find_libpython")
 RESULTS = "results.xml"
-HARNESS = Path(__file__).with_name("harness.py")
+# Run inside the simulator, as modules `verieval_NAME`.
+INSIDE = {name: Path(__file__).with_name(f"{name}.py") for name in ("harness", "following")}
 
 # cocotb imports pytest, for the sake of tests that use its matchers and of its rewriting of assertions. Benches here do
 # neither, and pytest is no dependency of this package, so empty modules stand in for it.
@@ -28,6 +29,25 @@ class raises:
 
 
 fail = skip = xfail = raises
+""",
+    # cocotb wants two exceptions of asyncio, a tenth of its start. The rest is loaded when somebody asks for it.
+    "asyncio.py": """\
+import importlib
+import os
+
+__package__ = __name__
+__path__ = [os.path.join(os.path.dirname(os.__file__), __name__)]
+from asyncio.exceptions import CancelledError, InvalidStateError
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if os.path.exists(f"{__path__[0]}/{name}.py"):
+        return importlib.import_module(f"asyncio.{name}")
+    del globals()["__getattr__"]
+    exec(compile(open(f"{__path__[0]}/__init__.py").read(), "asyncio", "exec"), globals())
+    return globals()[name]
 """,
     "_pytest.py": """\
 import sys

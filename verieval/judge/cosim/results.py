@@ -31,6 +31,25 @@ def read_results(text: str, slots: list[str]) -> dict[str, SlotResult] | None:
     The file is cocotb's own, written inside a sandbox under a name that no candidate knows. It is still read as if it
     were not.
     """
+    cases = _cases(text, slots)
+    if cases is None:
+        return None
+    # Each slot has the same tests, or the simulation ended before it had run them all.
+    lists = {tuple(tests) for tests in cases.values()}
+    if len(lists) != 1 or len(next(iter(lists))) < 2 or INTERFACE not in next(iter(lists)):
+        return None
+    return {slot: _slot(tests) for slot, tests in cases.items()}
+
+
+def read_failure(text: str, slots: list[str]) -> tuple[str, SlotResult] | None:
+    """The first slot that failed, and how, in a file that may end there; None where there is none."""
+    cases = _cases(text, slots)
+    found = ((slot, _slot(tests)) for slot, tests in (cases or {}).items())
+    return next(((slot, result) for slot, result in found if result.failed), None)
+
+
+def _cases(text: str, slots: list[str]) -> dict[str, dict[str, ElementTree.Element]] | None:
+    """Tests by slot and name, None where the file is cut off or speaks of other slots, or of a test twice."""
     if "<!" in text:  # no document type, no entities
         return None
     try:
@@ -43,11 +62,7 @@ def read_results(text: str, slots: list[str]) -> dict[str, SlotResult] | None:
         if slot not in cases or not test or test in cases[slot]:
             return None
         cases[slot][test] = case
-    # Each slot has the same tests, or the simulation ended before it had run them all.
-    lists = {tuple(tests) for tests in cases.values()}
-    if len(lists) != 1 or len(next(iter(lists))) < 2 or INTERFACE not in next(iter(lists)):
-        return None
-    return {slot: _slot(tests) for slot, tests in cases.items()}
+    return cases
 
 
 def _slot(tests: dict[str, ElementTree.Element]) -> SlotResult:

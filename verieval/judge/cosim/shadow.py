@@ -4,8 +4,9 @@ A cocotb test is a program that sees a design through its outputs alone. If it r
 beside it gets the same inputs at the same times and has, whenever the test reads an output, the very value there that
 the reference has, bit for bit with X and Z, then the test would do and see the same with that candidate, and pass. So
 the test is run once, on the reference; wires compare every output of every candidate with the reference's; and with
-each read of an output the harness reads who agrees on it. Who agrees always has passed. Who does not is tested by
-itself, as those are who cannot be compared so:
+each read of an output the harness reads who agrees on it. Who agrees always has passed. Where somebody does not, the
+simulation is forked, and the test goes on in the copy with what that candidate shows, to its verdict: see
+:mod:`verieval.judge.cosim.following`. Tested by themselves are those who cannot be compared so:
 
 * candidates with delays of their own, which could still be about to change when a read happens;
 * all of them, where the test reads anything at a moment at which it also wrote, or was woken by an edge: then the
@@ -19,6 +20,8 @@ from collections.abc import Sequence
 from verieval.judge.cosim.batch import INNER, Batch, Slot, cocotb_bench, own_modules, signatures
 from verieval.task import Port, Task
 from verieval.verilog import code_tokens
+
+REFERENCE = "reference.sv"
 
 
 def can_be_shadowed(source: str) -> bool:
@@ -37,7 +40,7 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
     names: dict[str, str] = {}
     targets: list[str] = []
     for number, source in enumerate([task.reference or "", *sources]):
-        name = f"candidate{number}.sv" if number else "reference.sv"
+        name = f"candidate{number}.sv" if number else REFERENCE
         files[name], target = own_modules(source, task.module, f"m{number}", secret, names)
         targets.append(target)
     text: list[str] = []
@@ -49,7 +52,7 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
     top = f"top_{secret}"
     inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
-    return Batch(task, top, files, wrapper, tuple(slots), names, shadows=len(sources))
+    return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names, shadows=len(sources))
 
 
 def _group(slot: Slot, targets: Sequence[str], ports: Sequence[Port], secret: str, *, overridden: bool) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verieval.errors import VerievalError
-from verieval.judge.cosim.batch import INNER, Batch, cocotb_bench, make_batch, stands_alone
-from verieval.judge.cosim.python import HARNESS, RESULTS, STAND_INS, Python
-from verieval.judge.cosim.results import SlotResult, read_results
-from verieval.judge.cosim.shadow import can_be_shadowed, make_shadows
+from verieval.judge.cosim.batch import INNER, Batch, Slot, cocotb_bench, make_batch, stands_alone
+from verieval.judge.cosim.python import INSIDE, RESULTS, STAND_INS, Python
+from verieval.judge.cosim.results import SlotResult, read_failure, read_results
+from verieval.judge.cosim.shadow import REFERENCE, can_be_shadowed, make_shadows
 from verieval.judge.cosim.simulators import Simulator
 from verieval.judge.icarus import Trial, compile_alone, compiler_end, cut
 from verieval.judge.process import Done, Launcher, Lost, ProcessResult, Step
@@ -25,6 +25,7 @@ from verieval.task import CocotbBench, Port, SourceFile, Task
 SIZE = 20  # candidates simulated together
 PROGRESS = "progress"
 _TEST_US = 10_000  # simulated time of one test
+_PATIENCE = 0.5  # CPU seconds without a sign of the test after which a batch hangs
 _FAILED = OfficialVerdict(False, "failed")
 _PASSED = OfficialVerdict(True, "passed")
 
@@ -53,49 +54,60 @@ def run_together(launcher: Launcher, simulator: Cosimulator, task: Task, sources
     """
     trials: list[Trial | None] = [None] * len(sources)
     left = [number for number, source in enumerate(sources) if not stands_alone(source)]
-    shadowed = [number for number in left if can_be_shadowed(sources[number])]
-    if len(shadowed) > 1 and simulator.engine.four_state:
-        agreed = _run_shadows(launcher, simulator, task, [sources[number] for number in shadowed])
-        for place, trial in agreed.items():
-            trials[shadowed[place]] = trial
-        left = [number for number in left if trials[number] is None]
-    # Every round either ends or takes a candidate out.
+    comparable = simulator.engine.four_state and can_be_shadowed(task.reference or "")
+    beside = comparable
+    # Every round takes a candidate out, or is the last of its kind.
     while len(left) > 1:
-        batch = make_batch(task, [sources[number] for number in left], simulator.secret)
+        shadows = [number for number in left if can_be_shadowed(sources[number])] if beside else []
+        some = shadows if len(shadows) > 1 else left
+        make = make_shadows if len(shadows) > 1 else make_batch
+        batch = make(task, [sources[number] for number in some], simulator.secret)
         done = _run(launcher, simulator, batch, _batch_seconds(launcher, batch))
         if len(done.steps) < 2:
-            fit = [number for number in left if _compiles(launcher, simulator, task, sources[number])]
-            if len(fit) == len(left):
+            broken = {some[place] for place in _broken(launcher, simulator, batch, done)}
+            left = [number for number in left if number not in broken]
+            if not broken and not batch.shadows:
                 break  # only together they do not compile
-            left = fit
+            beside = beside and bool(broken)
             continue
-        results = _results(done, batch)
-        if results is not None:
-            for place, number in enumerate(left):
-                trials[number] = _trial(done, batch, results[place], share=len(left))
-            break
-        left.remove(left[_suspect(done, batch)])
+        found = _told(done, batch) if batch.shadows else dict(enumerate(_results(done, batch) or ()))
+        for place, result in found.items():
+            trials[some[place]] = _trial(done, batch, result, share=len(some))
+        if found:
+            left = [number for number in left if trials[number] is None]
+            # After a simulation that has died, whoever is left may be compared once more, without those who are not.
+            beside = beside and not _ended(done)
+        elif batch.shadows:
+            beside = False
+        else:
+            left.remove(some[_suspect(done, batch)])
+            beside = comparable
     return trials
 
 
-def _run_shadows(launcher: Launcher, simulator: Cosimulator, task: Task, sources: Sequence[str]) -> dict[int, Trial]:
-    """Trials of the candidates that agree with the reference whenever the test looks; others are left to be tested."""
-    batch = make_shadows(task, sources, simulator.secret)
-    done = _run(launcher, simulator, batch, _batch_seconds(launcher, batch))
-    if len(done.steps) < 2:
-        return {}
-    results = _results(done, batch)
-    if results is None or results[0].failed:
-        return {}
-    last = done.printed.get(PROGRESS, "").rstrip().rpartition("\n")[2].split()
-    if len(last) != 2 or last[1] != "1":
-        return {}  # the test reads at moments at which it cannot be said
-    among = int(last[0])
-    return {
-        number: _trial(done, batch, results[0], share=len(sources))
-        for number in range(len(sources))
-        if among >> number & 1
-    }
+def _ended(done: Done) -> bool:
+    return done.steps[1].returncode == 0 and not done.steps[1].killed
+
+
+def _told(done: Done, batch: Batch) -> dict[int, SlotResult]:
+    """Results of candidates beside the reference, by number: each process of the simulation has told of its own."""
+    found: dict[int, SlotResult] = {}
+    slots = {slot.name: slot for slot in batch.slots}
+    for line in done.printed.get(PROGRESS, "").splitlines():
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue  # cut off
+        if failure := read_failure(told["results"], list(slots)):
+            if not told["followed"]:
+                return {}  # the reference itself has failed
+            result = _in_slot(failure[1], slots[failure[0]])
+        elif whole := read_results(told["results"], list(slots)):
+            result = _merged(whole, batch)[0]
+        else:
+            continue
+        found.update(dict.fromkeys(told["members"], replace(result, tests=told["tests"])))
+    return found
 
 
 def run_alone(
@@ -174,11 +186,13 @@ def _files(engine: Simulator, batch: Batch) -> dict[str, bytes]:
         "slots": [[slot.name, ports] for slot in batch.slots],
         "timeout_us": _TEST_US,
         "shadows": batch.shadows,
+        "secret": batch.secret,
+        "patience": _PATIENCE if len(batch.files) > 1 else 0,
     }
     texts = {
         "slots.sv": batch.wrapper,
         "batch.json": json.dumps(about),
-        "verieval_harness.py": HARNESS.read_text(),
+        **{f"verieval_{name}.py": path.read_text() for name, path in INSIDE.items()},
         **STAND_INS,
         **{source.name: source.text for source in bench.sources},
         **batch.files,
@@ -200,24 +214,34 @@ def _batch_seconds(launcher: Launcher, batch: Batch) -> float:
     return min(launcher.limits.simulate_cpu, 5 + 0.5 * len(batch.slots))
 
 
+def _broken(launcher: Launcher, simulator: Cosimulator, batch: Batch, done: Done) -> list[int]:
+    """Places of candidates that do not compile by themselves; of those that the compiler complains of, if there are."""
+    files = [name for name in batch.files if name != REFERENCE]
+    log = done.printed.get("compile.log", "")
+    blamed = [place for place, name in enumerate(files) if f"{name}:" in log]
+    for places in (blamed, range(len(files))):
+        broken = [place for place in places if not _compiles(launcher, simulator, batch.task, batch.sources[place])]
+        if broken:
+            return broken
+    return []
+
+
 def _compiles(launcher: Launcher, simulator: Cosimulator, task: Task, source: str) -> bool:
     return compile_only(launcher, simulator, task, source).compiled
 
 
 def _results(done: Done, batch: Batch) -> list[SlotResult] | None:
     """Results by candidate, of its first slot that failed or else of all together; None where there are none."""
-    ran = done.steps[1]
-    if ran.returncode != 0 or ran.killed:
+    if not _ended(done):
         return None
     found = read_results(done.printed.get(RESULTS, ""), [slot.name for slot in batch.slots])
-    if found is None:
-        return None
+    return _merged(found, batch) if found else None
+
+
+def _merged(found: Mapping[str, SlotResult], batch: Batch) -> list[SlotResult]:
     merged: dict[int, SlotResult] = {}
     for slot in batch.slots:
-        result = found[slot.name]
-        if result.failed and slot.parameters:
-            values = ", ".join(f"{name}={value}" for name, value in slot.parameters.items())
-            result = replace(result, message=f"{result.message} [{values}]")
+        result = _in_slot(found[slot.name], slot)
         before = merged.get(slot.candidate)
         if before is None:
             merged[slot.candidate] = result
@@ -225,6 +249,14 @@ def _results(done: Done, batch: Batch) -> list[SlotResult] | None:
             chosen = before if before.failed else result
             merged[slot.candidate] = replace(chosen, tests=before.tests + result.tests)
     return [merged[number] for number in sorted(merged)]
+
+
+def _in_slot(result: SlotResult, slot: Slot) -> SlotResult:
+    """A failure is told with the parameters with which it happened."""
+    if not result.failed or not slot.parameters:
+        return result
+    values = ", ".join(f"{name}={value}" for name, value in slot.parameters.items())
+    return replace(result, message=f"{result.message} [{values}]")
 
 
 def _suspect(done: Done, batch: Batch) -> int:
