@@ -2,8 +2,9 @@
 
 A slot is a module with a variable for every input and a net for every output of the target, under their own names, and
 one instance of a candidate connected to them. The cocotb test gets the slot as its ``dut``. Every candidate's modules
-carry a number and the run's secret in their names, so that they cannot meet; and a candidate whose behaviour could
-depend on what else is simulated, or on when its turn comes, is simulated alone.
+carry a number and the run's secret in their names, so that they cannot meet; so do the instances around them, or a
+dotted name in a candidate that is looked for upwards could find a neighbour or the reference. A candidate whose
+behaviour could depend on what else is simulated, or on when its turn comes, is simulated alone.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from verieval.keywords import KEYWORDS
 from verieval.task import CocotbBench, Port, Task
 from verieval.verilog import Token, code_tokens, mask, modules, rename_module
 
-INNER = "dut"
-_TIMESCALE = re.compile(r"`timescale[^\n]*")
+_TIME = r"10{0,2}[ \t]*[munpf]?s"
+_TIMESCALE = re.compile(rf"`timescale\s+{_TIME}[ \t]*/[ \t]*{_TIME}")
 # System functions of the arguments alone. Any other may tell candidates apart by their place in a batch.
 _PURE = frozenset(
     {
@@ -35,7 +36,7 @@ class Slot:
     """One instance of one candidate.
 
     Attributes:
-        name: of the instance in the top module.
+        name: what results call it; the instance in the top module has the secret in its name besides.
         candidate: number of the candidate in the batch.
         parameters: values of the target's parameters.
     """
@@ -76,7 +77,7 @@ class Batch:
         """Give a tool's message the names that the candidate has."""
         for secret, name in self.names.items():
             text = text.replace(secret, name)
-        return text
+        return text.replace(f"_{self.secret}", "")
 
 
 def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
@@ -104,14 +105,14 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
             # The first instance shows whether the candidate has the right defaults.
             text.append(_slot(slot, target, signature, secret, overridden=index > 0))
     top = f"top_{secret}"
-    inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
+    inside = "".join(f"  {slot.name}${secret} {slot.name}_{secret} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
     return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names)
 
 
 def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[str, str]) -> tuple[str, str]:
     """A text with modules of its own names, and the name of its target; the names are added to ``names``."""
-    text = _TIMESCALE.sub("", source)
+    text = untimed(source)
     target = module
     for index, name in enumerate(dict.fromkeys(span.name for span in modules(text))):
         own = f"{prefix}_{index}${secret}"
@@ -122,14 +123,24 @@ def own_modules(source: str, module: str, prefix: str, secret: str, names: dict[
     return text, target
 
 
+def untimed(source: str) -> str:
+    """The text without its time scales: every simulation here has the same. What stands in a comment is none."""
+    parts, end = [], 0
+    for match in _TIMESCALE.finditer(mask(source)):
+        parts.append(source[end : match.start()])
+        end = match.end()
+    return "".join(parts) + source[end:]
+
+
 def stands_alone(source: str) -> bool:
     """Whether a candidate must be simulated alone.
 
     It must where it declares something outside its modules, does not end its last comment, calls a system task or
-    function that has more to say than its arguments do (time, random numbers, output), or waits for a time of its own:
-    ``#`` is harmless as a parameter list and as a delay within an assignment, which begins when something else happens.
+    function that has more to say than its arguments do (time, random numbers, output), or waits for a time of its own.
+    A ``#`` is harmless as a parameter list, and as a delay within an assignment where all of the text only ever acts
+    because of an event, so that the delay begins then.
     """
-    text = _TIMESCALE.sub("", source)
+    text = untimed(source)
     if not mask(f"{text}\nx").endswith("x"):
         return True  # a comment without an end
     masked = mask(text)
@@ -141,21 +152,71 @@ def stands_alone(source: str) -> bool:
     if masked[end:].strip():
         return True
     found = code_tokens(text)
-    return any(_depends(found, index) for index in range(len(found)))
+    responds = not any(_acts(found, index) for index in range(len(found)))
+    return any(_depends(found, index, responds) for index in range(len(found)))
 
 
-def _depends(found: list[Token], index: int) -> bool:
+# Words that begin something without an event; `primitive` because a delay of one looks like a parameter list.
+_ACTING = frozenset({"initial", "forever", "final", "primitive"})
+# What stands before the name of a module that is instantiated or defined.
+_BEFORE_MODULE = frozenset(
+    {
+        ";", ")", "begin", "end", "else", "generate", "endgenerate", "endfunction", "endtask", "endcase",
+        "module", "macromodule", "interface",
+    }
+)  # fmt: skip
+
+
+def _acts(found: list[Token], index: int) -> bool:
+    token = found[index]
+    if token.text == "always":
+        return _text(found, index + 1) != "@"
+    return token.text in _ACTING
+
+
+def _depends(found: list[Token], index: int, responds: bool) -> bool:
     token = found[index]
     if token.kind == "system":
         return token.text not in _PURE
     if token.kind == "macro":
         return True
-    if token.text != "#" or index == 0:
+    if token.text != "#":
         return token.text in ("wait", "wait_order")
-    before = found[index - 1]
-    named = before.kind in ("ident", "escaped") and before.text not in KEYWORDS
-    opens = index + 1 < len(found) and found[index + 1].text == "("
-    return not (named and opens) and before.text != "="
+    if _text(found, index - 1) == "=":
+        return not responds
+    return not _is_parameter_list(found, index)
+
+
+def _is_parameter_list(found: list[Token], index: int) -> bool:
+    """``#`` follows the name of a module, and the list the name of an instance (or, in a definition, the ports).
+
+    `begin : name #(5) task_of_mine(1);` and `@name #(5) ...` are delays: what stands before the name tells.
+    """
+    named = index > 0 and found[index - 1].kind in ("ident", "escaped") and found[index - 1].text not in KEYWORDS
+    if not named or _text(found, index + 1) != "(":
+        return False
+    before = _text(found, index - 2)
+    labelled = _text(found, index - 3) == ":" and index > 2 and found[index - 2].kind in ("ident", "escaped")
+    if index > 1 and before not in _BEFORE_MODULE and not labelled:
+        return False
+    if before in ("module", "macromodule", "interface"):
+        return True
+    depth, place = 0, index + 1
+    while place < len(found):
+        depth += {"(": 1, ")": -1}.get(found[place].text, 0)
+        place += 1
+        if depth == 0:
+            break
+    return (
+        place < len(found)
+        and found[place].kind in ("ident", "escaped")
+        and found[place].text not in KEYWORDS
+        and _text(found, place + 1) in ("(", "[")
+    )
+
+
+def _text(found: list[Token], index: int) -> str:
+    return found[index].text if 0 <= index < len(found) else ""
 
 
 def cocotb_bench(task: Task) -> CocotbBench:
@@ -182,6 +243,11 @@ def signatures(task: Task) -> tuple[tuple[Port, ...], ...]:
     return found
 
 
+def inner(secret: str) -> str:
+    """Name of the instance of the candidate, or of the reference, in a slot."""
+    return f"dut_{secret}"
+
+
 def _slot(slot: Slot, target: str, signature: tuple[Port, ...], secret: str, *, overridden: bool) -> str:
     values = slot.parameters.items()
     declared = "".join(f"  parameter {name} = {value};\n" for name, value in values)
@@ -190,5 +256,5 @@ def _slot(slot: Slot, target: str, signature: tuple[Port, ...], secret: str, *, 
         kind = {"input": "reg", "output": "wire", "inout": "wire"}[port.direction]
         declared += f"  {kind} [{port.width - 1}:0] {port.name};\n"
     connected = ", ".join(f".{port.name}({port.name})" for port in signature)
-    instance = f"  {target} {f'#({given}) ' if overridden else ''}{INNER} ({connected});\n"
+    instance = f"  {target} {f'#({given}) ' if overridden else ''}{inner(secret)} ({connected});\n"
     return f"module {slot.name}${secret};\n{declared}{instance}endmodule\n"

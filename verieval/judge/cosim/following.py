@@ -196,7 +196,7 @@ def watch(slot: Any, ports: list[str], inner: str, secret: str, company: Company
     Raises:
         AssertionError: the leader, which may be another than before, has a port of another width.
     """
-    instances = [getattr(slot, f"shadow{number}") for number in range(company.members.bit_length())]
+    instances = [getattr(slot, f"shadow{number}_{secret}") for number in range(company.members.bit_length())]
     instances.append(getattr(slot, inner))
 
     def widths(number: int) -> tuple[int, ...]:
@@ -206,7 +206,7 @@ def watch(slot: Any, ports: list[str], inner: str, secret: str, company: Company
     company.divide(widths)
     for name in ports:
         port = getattr(slot, name)
-        same = getattr(slot, f"same_{name}", None)
+        same = getattr(slot, f"same_{name}_{secret}", None)
         if same is None:
             spy: _Spy = _Input(port._handle, company)
         else:

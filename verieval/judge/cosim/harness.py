@@ -90,9 +90,13 @@ def _quicken(slot: Any, ports: list[str]) -> None:
 _patience = Patience(_BATCH["patience"])
 
 
+def _instance(dut: Any, slot: str) -> Any:
+    return getattr(dut, f"{slot}_{_BATCH['secret']}")
+
+
 def _widths(slot: str, ports: list[str]) -> Any:
     async def run(dut: Any) -> None:
-        outer = getattr(dut, slot)
+        outer = _instance(dut, slot)
         _begin(slot)
         try:
             _quicken(outer, ports)
@@ -114,7 +118,7 @@ def _bound(slot: str, test: Any) -> Any:
         _begin("")
         random.seed(1)
         try:
-            await test.func(getattr(dut, slot), *test.args, **test.kwargs)
+            await test.func(_instance(dut, slot), *test.args, **test.kwargs)
         except BaseException:
             _fail(slot)
             raise

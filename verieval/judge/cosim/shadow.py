@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verieval.judge.cosim.batch import INNER, Batch, Slot, cocotb_bench, own_modules, signatures
+from verieval.judge.cosim.batch import Batch, Slot, cocotb_bench, inner, own_modules, signatures
 from verieval.task import Port, Task
 from verieval.verilog import code_tokens
 
@@ -50,13 +50,13 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
         slots.append(slot)
         text.append(_group(slot, targets, ports, secret, overridden=index > 0))
     top = f"top_{secret}"
-    inside = "".join(f"  {slot.name}${secret} {slot.name} ();\n" for slot in slots)
+    inside = "".join(f"  {slot.name}${secret} {slot.name}_{secret} ();\n" for slot in slots)
     wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
     return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names, shadows=len(sources))
 
 
 def _group(slot: Slot, targets: Sequence[str], ports: Sequence[Port], secret: str, *, overridden: bool) -> str:
-    """The reference as ``dut``, the candidates as ``shadow0`` and so on, one variable for each input of all of them."""
+    """The reference, the candidates as shadows of it, and one variable for each input of all of them."""
     values = slot.parameters.items()
     given = f"#({', '.join(f'.{name}({value})' for name, value in values)}) " if overridden else ""
     lines = [f"parameter {name} = {value};" for name, value in values]
@@ -70,11 +70,11 @@ def _group(slot: Slot, targets: Sequence[str], ports: Sequence[Port], secret: st
         copies = [f"{port.name}_{number}_{secret}" for number in range(len(targets) - 1)]
         lines += [f"wire {wide} {copy};" for copy in copies]
         same = ", ".join(f"{copy} === {port.name}" for copy in reversed(copies))
-        lines.append(f"wire [{len(copies) - 1}:0] same_{port.name} = {{{same}}};")
+        lines.append(f"wire [{len(copies) - 1}:0] same_{port.name}_{secret} = {{{same}}};")
     for number, target in enumerate(targets):
         ending = f"_{number - 1}_{secret}" if number else ""
         connected = [f".{port.name}({port.name}{ending if port in outputs else ''})" for port in ports]
-        inner = f"shadow{number - 1}" if number else INNER
-        lines.append(f"{target} {given}{inner} ({', '.join(connected)});")
+        name = f"shadow{number - 1}_{secret}" if number else inner(secret)
+        lines.append(f"{target} {given}{name} ({', '.join(connected)});")
     body = "".join(f"  {line}\n" for line in lines)
     return f"module {slot.name}${secret};\n{body}endmodule\n"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verieval.errors import VerievalError
-from verieval.judge.cosim.batch import INNER, Batch, Slot, cocotb_bench, make_batch, stands_alone
+from verieval.judge.cosim.batch import Batch, Slot, cocotb_bench, inner, make_batch, stands_alone
 from verieval.judge.cosim.python import INSIDE, RESULTS, STAND_INS, Python
 from verieval.judge.cosim.results import SlotResult, read_failure, read_results
 from verieval.judge.cosim.shadow import REFERENCE, can_be_shadowed, make_shadows
@@ -182,7 +182,7 @@ def _files(engine: Simulator, batch: Batch) -> dict[str, bytes]:
     ports = [port.name for port in batch.task.ports]
     about = {
         "module": bench.module,
-        "inner": INNER,
+        "inner": inner(batch.secret),
         "slots": [[slot.name, ports] for slot in batch.slots],
         "timeout_us": _TEST_US,
         "shadows": batch.shadows,
@@ -270,6 +270,8 @@ def _trial(done: Done, batch: Batch, result: SlotResult | None, *, share: int = 
     """The trial of one candidate, with its share of the time."""
     compiled, ran = (replace(step, cpu=step.cpu / share) for step in done.steps)
     failed = 0 if result is None or not result.failed else 1
+    if result is not None and result.failed:
+        result = replace(result, message=batch.restore(result.message))
     report = BenchReport(0, False) if result is None else BenchReport(1, not failed, failed, result.tests)
     return replace(
         _NOTHING,
