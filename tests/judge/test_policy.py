@@ -310,7 +310,7 @@ HARMLESS = [
     body("enum {E1, E2} en; initial $display(en.name());"), body('final $display("x");'),
     "interface I; logic x; endinterface\n" + body("I i(); assign i.x = clk; assign b = i.x;"),
     "module t(inout [3:0] d, input en); assign d = en ? 4'd3 : 4'bz; endmodule",
-    "module t(input var logic a = 1, output b); endmodule", body("assign b = a;").replace("\n", "\r\n"),
+    "module t(input logic a = 1, output b); endmodule", body("assign b = a;").replace("\n", "\r\n"),
     (
         "module t #(int N = 4)(input [N-1:0] a, output y); if (N == 1) assign y = a; else begin wire w; "
         "t #(N-1) u(a[N-2:0], w); assign y = w ^ a[N-1]; end endmodule"

@@ -215,6 +215,7 @@ def watch(slot: Any, ports: list[str], inner: str, secret: str, company: Company
         object.__setattr__(port, "_handle", spy)
     check_widths(slot, instances[company.leader], ports)
     object.__setattr__(slot, inner, _Closed())
+    slot.__class__ = type("Watched", (type(slot),), {"__iter__": lambda _: leave(), "_discover_all": lambda _: leave()})
 
 
 def check_widths(outer: Any, inner: Any, ports: list[str]) -> None:
