@@ -203,12 +203,20 @@ def test_agreement_lists_what_differs() -> None:
     def other(text: str) -> str:
         return "passed" if text == INC or "a - " in text else "timeout" if "4'd0" in text else "mismatch"
 
+    def third(text: str) -> str:
+        return "bench_compile" if "a - " in text else one(text)
+
     result = compare(made, {"one": told(one, made), "other": told(other, made)})
     assert (result.tasks, result.mutants, len(result.differences)) == (1, 5, 2)
     (difference,) = result.disagreements
     assert difference.outcomes == {"one": "mismatch", "other": "passed"}
     assert difference.what == "`+` becomes `-`"
     assert result.to_json()["disagreements"] == 1
+    # A simulator that does not compile a mutant has not failed it, unless a third one has.
+    refused = compare(made, {"other": told(other, made), "third": told(third, made)})
+    assert ([d.kind for d in refused.differences], refused.to_json()["refused"]) == (["outcome", "refused"], 1)
+    three = compare(made, {name: told(f, made) for name, f in (("1", one), ("2", other), ("3", third))})
+    assert [d.kind for d in three.differences] == ["outcome", "verdict"]
 
 
 def test_agreement_on_a_reference_comes_first() -> None:

@@ -323,11 +323,14 @@ def _print_agreement(result: Agreement) -> None:
     click.echo(
         f"{result.benchmark}: {result.tasks} references and {result.mutants} mutants on {', '.join(result.simulators)}"
     )
+    rest = len(result.differences) - len(result.disagreements) - len(result.refused)
     click.echo(
-        f"verdicts differ: {len(result.disagreements)}; only the outcome differs: "
-        f"{len(result.differences) - len(result.disagreements)}"
+        f"verdicts differ: {len(result.disagreements)}; passed by one and not compiled by another: "
+        f"{len(result.refused)}; failed by all in different ways: {rest}"
     )
     for one in result.differences:
         outcomes = ", ".join(f"{name} {outcome}" for name, outcome in one.outcomes.items())
-        mark = "" if one.verdicts_differ else " (fails on both)"
-        click.echo(f"  {one.task} {one.mutant or 'reference'}: {one.what}: {outcomes}{mark}")
+        click.echo(f"  {one.task} {one.mutant or 'reference'}: {one.what}: {outcomes}{_MARKS[one.kind]}")
+
+
+_MARKS = {"verdict": "", "refused": " (not compiled)", "outcome": " (fails on all)"}

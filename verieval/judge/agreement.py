@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from verieval.judge.mutants import Answer, MutantJudge
 from verieval.judge.strength import TaskStrength, plans
@@ -26,14 +26,16 @@ class Difference:
         mutant: id of the mutant; empty for the reference.
         what: the fault in words.
         outcomes: strict outcome by simulator.
-        verdicts_differ: one passes and another does not; otherwise only the way in which it fails differs.
+        kind: ``verdict``: one passes what another judges and fails. ``refused``: one passes what another does not
+            compile, so that the other has no verdict (Verilator refuses a variable that is assigned in both ways, for
+            example). ``outcome``: none passes it, and only the way in which it fails differs.
     """
 
     task: str
     mutant: str
     what: str
     outcomes: dict[str, str]
-    verdicts_differ: bool
+    kind: Literal["verdict", "refused", "outcome"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,12 @@ class Agreement:
     @property
     def disagreements(self) -> tuple[Difference, ...]:
         """Differences between passing and failing."""
-        return tuple(one for one in self.differences if one.verdicts_differ)
+        return tuple(one for one in self.differences if one.kind == "verdict")
+
+    @property
+    def refused(self) -> tuple[Difference, ...]:
+        """Passed by one simulator, and not compiled by another."""
+        return tuple(one for one in self.differences if one.kind == "refused")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
@@ -74,6 +81,7 @@ class Agreement:
             "tasks": self.tasks,
             "mutants": self.mutants,
             "disagreements": len(self.disagreements),
+            "refused": len(self.refused),
             "differences": [asdict(one) for one in self.differences],
         }
 
@@ -139,6 +147,13 @@ def _difference(task: str, mutant: str, seen: dict[str, dict[str, tuple[Answer, 
     outcomes = {name: rows[mutant][0].outcome for name, rows in seen.items()}
     if len(set(outcomes.values())) == 1:
         return None
-    passes = {outcome == "passed" for outcome in outcomes.values()}
     what = next(iter(seen.values()))[mutant][1]
-    return Difference(task, mutant, what, outcomes, len(passes) > 1)
+    kinds = set(outcomes.values())
+    if "passed" not in kinds:
+        return Difference(task, mutant, what, outcomes, "outcome")
+    # The reference must be judged by all: one that is refused is a fault of the task.
+    refused = mutant != "" and kinds <= {"passed", *_REFUSALS}
+    return Difference(task, mutant, what, outcomes, "refused" if refused else "verdict")
+
+
+_REFUSALS = ("syntax", "elaboration", "bench_compile")  # what does not compile
