@@ -13,9 +13,10 @@ from tests.judge.cosimulating import INVERT, LOOKS, Trials, finding, judge, load
 from verieval import benchmarks
 from verieval.judge import Toolchain
 from verieval.judge.cosim import trial
-from verieval.judge.cosim.batch import stands_alone
+from verieval.judge.cosim.batch import make_batch, stands_alone, untimed
 from verieval.judge.cosim.results import SlotResult
-from verieval.judge.cosim.shadow import can_be_shadowed
+from verieval.judge.cosim.shadow import can_be_shadowed, make_shadows
+from verieval.keywords import KEYWORDS
 from verieval.task import Task
 
 HEADER = "module invert(input wire [3:0] a, output wire [3:0] y);\n"
@@ -169,6 +170,46 @@ def test_one_that_hangs_after_it_has_failed(trials: Trials, invert: Task, monkey
     counted = Counted(monkeypatch)
     assert outcomes(trials, invert, [*GOOD[:3], late, WRONG]) == [*["passed"] * 3, "mismatch", "mismatch"]
     assert counted.batches == [(1, 5), (1, 4)]
+
+
+BOMBS = [
+    "initial begin : late #(1500) done = 1; end",
+    "initial done = #1500 1;",
+    "event go; initial @go #(1500) tick(1); task tick(input x); done = x; endtask initial -> go;",
+    "always begin done = #1500 1; end",
+    "initial begin : late #(1500) tick(1); end task tick(input x); done = x; endtask",
+]
+HARMLESS = [
+    "always @(posedge a[0]) done <= #1 1;",
+    "sub #(.W(2)) s(done);",
+    "if (1) begin : g sub #(2) s(done); end",
+    "(* keep *) sub #(.W(2)) s [1:0] (done);",
+    "always @* done = #1 a[0];",
+]
+
+
+@pytest.mark.parametrize("text", BOMBS)
+def test_who_waits_for_a_time_of_its_own_is_alone(text: str) -> None:
+    """What is wrong at first and right when its turn comes would pass in a batch."""
+    assert stands_alone(module(f"reg done = 0; {text} assign y = done ? ~a : 0;"))
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_parameters_and_delays_after_events_are_harmless(text: str) -> None:
+    assert not stands_alone(module(f"wire done; {text} assign y = ~a;"))
+
+
+def test_time_scales_are_taken_out_and_comments_are_not() -> None:
+    text = '/* `timescale */ x\n`timescale 1ns / 1ps // y\n`timescale 10us/1ns /* z\n*/ w "`timescale 1s/1s"'
+    assert untimed(text) == '/* `timescale */ x\n // y\n /* z\n*/ w "`timescale 1s/1s"'
+
+
+def test_no_name_around_a_candidate_can_be_guessed(invert: Task) -> None:
+    """Only ports and parameters have names that are not the run's own."""
+    secret = "0123456789abcdef0123"
+    for batch in (make_batch(invert, GOOD[:2], secret), make_shadows(invert, GOOD[:2], secret)):
+        words = set(re.findall(r"[A-Za-z_][\w$]*", batch.wrapper)) - KEYWORDS
+        assert {word for word in words if secret not in word} == {"a", "y"}
 
 
 READS = {

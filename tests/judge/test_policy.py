@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from tests.conftest import VERILOG_BENCHES
 from verieval import benchmarks
 from verieval.extract import extract
-from verieval.judge import Toolchain
+from verieval.judge import Limits, Toolchain
 from verieval.judge.policy import Ruling, rule_on
 from verieval.judge.policy_text import expand, options, parse
 from verieval.judge.policy_words import HARMLESS_TASKS, PRINTING_TASKS, is_tame, refuse_task
+from verieval.judge.process import Launcher
+from verieval.judge.sandbox import NO_SANDBOX
+from verieval.judge.standalone import confirm
 from verieval.task import CocotbBench, Task
 from verieval.verilog import modules
 
@@ -621,3 +624,117 @@ def test_light_import() -> None:
         cwd=Path(__file__).parents[2],  # type: ignore[attr-defined]
     )
     assert ran.stdout.strip() == "False"
+
+
+ABSENT = [
+    "if (0) begin : x wire w; end assign b = x.w;",
+    "if (0) begin : x wire w; end assign b = x.nothing;",
+    "if (0) begin : x reg w; end always @(x.w) x.w = 0;",
+    "if (0) begin : x parameter W = 1; end defparam x.W = 3;",
+    "if (0) begin : x task t; endtask end initial x.t;",
+    "if (0) begin : x event e; end initial -> x.e;",
+    "if (0) begin : x wire w; end tran(x.w, b[0]);",
+    "if (0) begin child x(a[0], , ); end assign b = x.y;",
+    "if (0) child x(a[0], , ); assign b = x.y;",
+    "if (0) begin if (1) begin : x wire w; end end assign b = x.w;",
+    "if (0) ; else if (0) begin : x wire w; end assign b = x.w;",
+    "case (1) 0: begin : x wire w; end default: ; endcase assign b = x.w;",
+    "genvar x; if (4294967295 + 1) begin assign b = x.w; end",
+    "typedef struct packed {logic w;} x; if (0) assign b = x.w;",
+    "function x(input i); x = i; endfunction if (0) assign b = x.w;",
+]
+PRESENT = [
+    "genvar i; for (i = 0; i < 4; i = i + 1) begin : x wire w; assign w = a[i]; end assign b = x[3].w;",
+    "if (1) begin : x wire w; assign w = clk; end else begin : x wire w; assign w = 0; end assign b = x.w;",
+    "if (0) begin : x wire w; end else if (1) begin : x wire w; assign w = clk; end assign b = x.w;",
+    "if (1) if (1) begin : x wire w; assign w = clk; end assign b = x.w;",
+    "if (1) begin : p if (1) begin : x wire w; assign w = clk; end end assign b = p.x.w;",
+    "case (1) 1: begin : x wire w; assign w = clk; end default: ; endcase assign b = x.w;",
+    "if (0) begin : o genvar i; for (i = 0; i < 4; i = i + 1) begin : x wire w; end assign b = x[3].w; end",
+    "typedef struct packed {logic w;} s; function automatic s f(input i); f.w = i; endfunction s v; assign v = f(clk);",
+    "always @* begin : x reg w; w = clk; q = w; end assign b = x.w;",
+]
+
+
+@pytest.mark.parametrize("text", ABSENT)
+def test_a_dotted_name_begins_in_what_is_there(text: str) -> None:
+    """Tools look upwards for a beginning that is not there; pyslang says nothing of branches that are not taken."""
+    assert ask(body(text)).outcome == "not_self_contained"
+
+
+@pytest.mark.parametrize("text", PRESENT)
+def test_dotted_names_in_what_is_there(text: str, toolchain: Toolchain, tmp_path: Path) -> None:
+    ruling = ask(body(text))
+    assert (ruling.outcome, ruling.reason, ruling.dotted) == ("", "", True)
+    assert compiles(toolchain, body(text), tmp_path)
+
+
+def test_icarus_alone_confirms_dotted_names(toolchain: Toolchain) -> None:
+    """Where pyslang takes a branch that Icarus does not, only the compiler knows that a block is missing."""
+    text = body("if (4294967295 + 1) ; else begin : x wire w; assign w = clk; end assign b = x.w;")
+    good = body(PRESENT[0])
+    launcher = Launcher(Limits(), NO_SANDBOX)
+    try:
+        found = [confirm(ask(source), launcher, toolchain, ["-g2012"], "t") for source in (text, good)]
+    finally:
+        launcher.close()
+    assert ask(text).outcome == ""
+    assert [ruling.outcome for ruling in found] == ["not_self_contained", ""]
+    assert "by itself" in found[0].reason
+    assert found[1] == ask(good)
+
+
+JOINS = [
+    "assign w = $signed(a); assign (supply0, supply1) w = 0;",
+    "assign w = $unsigned(a); assign w = 0;",
+    "assign w = 4'(a); assign w = 0;",
+    "assign w = ($signed((a))); assign w = 0;",
+    "assign w = 1 ? $signed(a) : b; assign w = 0;",
+    "assign w = $signed(a); pulldown (supply0) (w[0]);",
+    "assign w = $signed(a); cmos (w[0], 1'b0, 1'b1, 1'b0);",
+    "wire [3:0] v = $signed(a); assign v = 0;",
+    "wire [3:0] v[0:1]; assign v[0] = $signed(a); assign v[0] = 0;",
+    "supply0 [3:0] v; assign v = $signed(a);",
+    "assign b = $signed(a); assign b = 0;",
+    "genvar i; for (i = 0; i < 1; i = i + 1) begin : g wire [3:0] v; assign v = $signed(a); assign v = 0; end",
+    "assign w = $signed(a); wire [3:0] v; assign v = $signed(w); assign v = 0;",
+    "pass p(a, w); assign w = 0;",
+    "assign w = $signed(a); under p(w);",
+    "assign one = $signed(clk); assign one = $signed(a[0] ? clk : clk); assign (supply0, supply1) one = 0;",
+    "if (4294967295 + 1) begin assign w = $signed(a); assign w = 0; end",
+]
+KEPT = [
+    "assign w = $signed(a);",
+    "wire signed [3:0] s = $signed(a); assign b = s + 1;",
+    "assign w = a; assign (supply0, supply1) w = 0;",
+    "assign w = clk ? $signed(a) : 4'bz; assign w = 4'bz;",
+    "wire [3:0] v[0:1]; assign v[0] = $signed(a); assign v[1] = 0;",
+    "assign w[0] = $signed(clk); assign w[3:1] = 0;",
+    "assign w = $signed(b); assign w = 0;",
+    "pass p(a, w);",
+]
+_JOINED = (
+    "module pass(input [3:0] x, output [3:0] y); assign y = $signed(x); endmodule\n"
+    "module under(inout [3:0] z); assign z = 0; endmodule\n"
+)
+
+
+def joined(text: str) -> str:
+    used = "".join(line + "\n" for line in _JOINED.splitlines() if line.split("(")[0].split()[1] in text)
+    return body(f"wire [3:0] w; wire one; {text}") + used
+
+
+@pytest.mark.parametrize("text", JOINS)
+def test_no_driver_reaches_an_input_through_an_assignment_that_is_a_connection(text: str) -> None:
+    ruling = ask(joined(text))
+    assert (ruling.outcome, ruling.certain) == ("forbidden", True)
+    assert "joins" in ruling.reason
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_casts_that_join_nothing_with_a_driver(text: str) -> None:
+    assert ask(joined(text)).outcome == ""
+
+
+def test_a_variable_port_with_a_default_is_driven() -> None:
+    assert ask("module t(input var logic a = 0, output b); assign b = a; endmodule").outcome == "forbidden"

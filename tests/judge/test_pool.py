@@ -40,6 +40,17 @@ def test_layout_is_simulated_once_and_every_text_keeps_its_hash(toolchain: Toolc
     assert [v.result().source_sha256 for v in verdicts] == [hashlib.sha256(t.encode()).hexdigest() for t in texts]
 
 
+@pytest.mark.parametrize("odd", [f"{RIGHT}\b", f"/*{' ' * (1 << 20)}*/{RIGHT}", f"// \0\n{RIGHT}"])
+def test_what_is_refused_takes_nobody_along(toolchain: Toolchain, tmp_path: Path, odd: str) -> None:
+    """The same tokens with a character, or a length, that admission refuses; in either order."""
+    for number, texts in enumerate(([odd, RIGHT], [RIGHT, odd])):
+        with pool_of(toolchain, tmp_path / str(number)) as pool:
+            verdicts = [pool.submit(Completion("inc", i, text)) for i, text in enumerate(texts)]
+        found = {text: verdict.result().outcome for text, verdict in zip(texts, verdicts, strict=True)}
+        assert found[RIGHT] == "passed"
+        assert found[odd] in ("syntax", "resource", "forbidden")
+
+
 def test_a_compile_error_names_the_line_of_its_own_text(toolchain: Toolchain, tmp_path: Path) -> None:
     broken = "module inc(input [3:0] a, output [3:0] y);\n  assign y = b;\nendmodule\n"
     with pool_of(toolchain, tmp_path) as pool:

@@ -1,0 +1,9 @@
+module @MODULE@(@PORTS@);
+/* `timescale */
+@MODULE@_kid dut();
+// */
+  assign @OUTS@ = @SIBLING@;
+endmodule
+
+module @MODULE@_kid;
+endmodule
