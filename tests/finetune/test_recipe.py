@@ -1,0 +1,149 @@
+"""A recipe says all, and what it must not say is refused with its place."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+
+import pytest
+
+from finetune.recipe import Recipe, load_recipe, read_recipe
+from verieval.errors import VerievalError
+
+TEXT = """
+[model]
+source = "some/model"
+dtype = "bfloat16"
+compute_dtype = "bfloat16"
+chat_format = "auto"
+
+[data]
+reasoning = "keep"
+max_tokens = 3072
+packing = true
+heldout = 100
+seed = 0
+
+[[data.sources]]
+path = "rows.jsonl"
+layout = "chat"
+
+[loss]
+prompt_weight = 0
+denominator = "weight_sum"
+
+[lora]
+rank = 64
+alpha = 64.0
+dropout = 0.05
+targets = ["q_proj", "v_proj"]
+optional = ["v_proj"]
+
+[optim]
+name = "adamw"
+learning_rate = 1e-4
+beta1 = 0.9
+beta2 = 0.999
+eps = 1e-8
+weight_decay = 0.001
+schedule = "cosine"
+warmup_steps = 100
+final_fraction = 0.0
+clip_norm = 1.0
+
+[train]
+epochs = 1
+sequence_length = 3072
+batch = 8
+seed = 0
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "some.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_recipe_is_frozen_and_hashed(file):
+    recipe = load_recipe(str(file))
+    assert isinstance(recipe, Recipe)
+    assert recipe.data.sources[0].layout == "chat"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        recipe.loss.prompt_weight = 1.0
+    assert recipe.sha256 == load_recipe(str(file), ["train.batch=8"]).sha256
+    assert recipe.sha256 != load_recipe(str(file), ["loss.prompt_weight=0.1"]).sha256
+    assert read_recipe(recipe.as_dict(), "again") == recipe
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ("loss.prompt_wieght=0.1", "loss.prompt_wieght: there is no such key"),
+        ("extra.key=1", "extra: there is no such key"),
+        ("loss.prompt_weight=1.5", "loss.prompt_weight: "),
+        ("loss.prompt_weight=-0.1", "loss.prompt_weight: "),
+        ("loss.prompt_weight='1'", "loss.prompt_weight: "),
+        ("loss.prompt_weight=true", "loss.prompt_weight: "),
+        ("loss.prompt_weight=nan", "NaN"),
+        ("optim.learning_rate=inf", "infinities"),
+        ("train.seed=2020-01-01", "dates"),
+        ("loss.denominator=mean", "loss.denominator: "),
+        ("train.batch=0", "train.batch: "),
+        ("train.batch=2.5", "train.batch: "),
+        ("lora.rank=0", "lora.rank: "),
+        ("lora.targets=[]", "lora.targets: "),
+        ("lora.optional=['x']", "lora.optional: "),
+        ("data.max_tokens=4096", "data.max_tokens: "),
+        ("train.steps=10", "train: give either steps or epochs"),
+        ("train.micro_batch=3", "train.batch: "),
+        ("parallel.fsdp=3", "train.batch: "),
+        ("parallel.tp=2", "parallel.tp: "),
+        ("optim.name=muon", "optim.name: "),
+        ("model.config='x.json'", "model: give either source"),
+        ("model.source=''", "model: give either source"),
+        ("model.qk_norm_init=0.35", "model.qk_norm_init: "),
+        ("data.sources=[]", "data.sources: "),
+        ("data.sources=[{path='a'}]", "data.sources.0.layout: it is missing"),
+        ("backend=tensorflow", "backend: "),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(file, change, place):
+    with pytest.raises(VerievalError) as error:
+        load_recipe(str(file), [change])
+    assert place in str(error.value)
+    assert "some.toml" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "key", [f"{table}.{key}" for table, keys in tomllib.loads(TEXT).items() for key in keys if table != "lora"]
+)
+def test_nothing_that_decides_a_number_has_a_default(file, key):
+    content = tomllib.loads(TEXT)
+    table, name = key.split(".")
+    del content[table][name]
+    with pytest.raises(VerievalError, match=r"missing|give either|\[lora\]"):
+        read_recipe(content, "x")
+
+
+@pytest.mark.parametrize("change", ["", "loss", "=1", "loss..x=1", "loss.prompt_weight.x=1"])
+def test_a_change_that_is_none(file, change):
+    with pytest.raises(VerievalError, match=r"write for example|is no table"):
+        load_recipe(str(file), [change])
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[model", b"a = " + b"[" * 5000])
+def test_a_file_that_is_no_toml(tmp_path, content):
+    path = tmp_path / "x.toml"
+    path.write_bytes(content)
+    with pytest.raises(VerievalError, match=r"x\.toml"):
+        load_recipe(str(path))
+
+
+def test_no_such_recipe(tmp_path):
+    with pytest.raises(VerievalError, match="gemma-4-31b-lora"):
+        load_recipe("gemma-4")
+    with pytest.raises(VerievalError, match="cannot be read"):
+        load_recipe(str(tmp_path / "none.toml"))
