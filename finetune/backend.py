@@ -52,15 +52,19 @@ class Backend(Protocol):
         world: number of processes.
         trainable: number of weights that are trained.
         total: number of all weights.
+        notes: sentences for the user, on what was found in the model.
     """
 
     rank: int
     world: int
     trainable: int
     total: int
+    notes: tuple[str, ...]
 
     def step(self, micros: Sequence[Micro], *, learning_rate: float, seed: int) -> StepResult:
         """One optimizer step over all micro-batches of the step; each process is given all and computes its own.
+
+        Their number is a multiple of ``world``.
 
         Raises:
             FloatingPointError: the loss or a gradient is not finite; weights are as before the step.
@@ -69,6 +73,10 @@ class Backend(Protocol):
 
     def evaluate(self, micros: Sequence[Micro]) -> Totals:
         """The sums over held-out batches, dropout off, nothing changed."""
+        ...
+
+    def agree(self, value: bool) -> bool:
+        """Whether any process says so; all wait for each other here."""
         ...
 
     def save(self, folder: Path) -> None:
@@ -80,7 +88,7 @@ class Backend(Protocol):
         ...
 
     def export(self, folder: Path) -> dict[str, Any]:
-        """Write the PEFT adapter to ``folder/adapter`` (with LoRA) and transformers' merged weights to ``folder``.
+        """Write transformers' weights to ``folder/model``, and with LoRA the PEFT adapter to ``folder/adapter``.
 
         Returns:
             What ``training.json`` says of it: names of the files, dtype.
