@@ -29,25 +29,17 @@ _PACKAGES = {
 }
 
 
-def training_manifest(
-    recipe: Recipe, data: Mapping[str, Any], *, template: str, prompt_sha256: str | None
-) -> dict[str, Any]:
-    """What ``training.json`` says from the start.
-
-    Args:
-        recipe: the run's.
-        data: ``sha256`` of the rows, and what else is known of them.
-        template: text of the chat template that rendered them.
-        prompt_sha256: of the prompt template that made the users' turns, where one of this project's did.
-    """
+def training_manifest(recipe: Recipe, material: Material) -> dict[str, Any]:
+    """What ``training.json`` says from the start: all that decides the run."""
     return {
         "schema": SCHEMA,
         "verieval": __version__,
         "recipe_sha256": recipe.sha256,
         "recipe": recipe.as_dict(),
-        "data": dict(data),
-        "prompt_sha256": prompt_sha256,
-        "chat_template_sha256": hashlib.sha256(template.encode()).hexdigest(),
+        "data": dict(material.data),
+        "prompt_sha256": material.prompt_sha256,
+        "chat_template_sha256": hashlib.sha256(material.template.encode()).hexdigest(),
+        "system_sha256": None if material.system_sha256 is None else list(material.system_sha256),
         "seeds": {"data": recipe.data.seed, "train": recipe.train.seed},
         "versions": {name: _version(name) for name in _PACKAGES[recipe.backend]},
         "machine": describe_machine(),

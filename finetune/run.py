@@ -62,9 +62,7 @@ def train_run(recipe: Recipe, material: Material, folder: Path, *, say: Say, qui
         Stopped: by a signal; a checkpoint was written.
     """
     first = int(os.environ.get("RANK", "0")) == 0
-    manifest = training_manifest(
-        recipe, material.data, template=material.template, prompt_sha256=material.prompt_sha256
-    )
+    manifest = training_manifest(recipe, material)
     with writing(folder) if first else nullcontext():
         if first:
             manifest = claim(folder, manifest)

@@ -46,7 +46,7 @@ class Steps:
         self.total = recipe.train.steps or self._starts[epochs]
 
     def _plan(self, epoch: int) -> Plan:
-        """The plan of an epoch; the last two are kept."""
+        """The plan of an epoch; it and the one asked for before are kept."""
         if epoch not in self._plans:
             recipe = self.recipe
             self._plans[epoch] = plan_epoch(
@@ -60,7 +60,7 @@ class Steps:
             if epoch == len(self._starts) - 1:
                 self._starts.append(self._starts[-1] + len(self._plans[epoch].steps))
             while len(self._plans) > 2:
-                del self._plans[min(self._plans)]
+                del self._plans[next(iter(self._plans))]  # the oldest
         return self._plans[epoch]
 
     def utilisation(self) -> float:

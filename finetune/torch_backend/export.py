@@ -40,12 +40,15 @@ def export(backend: TorchBackend, folder: Path) -> dict[str, Any]:
 
 
 def _gather(model: torch.nn.Module, *, keep: bool) -> dict[str, Tensor]:
-    """The whole state on the CPU, shard after shard; empty where it is not kept."""
+    """The whole state on the CPU, shard after shard; empty where it is not kept. Tied weights stay one tensor."""
     state: dict[str, Tensor] = {}
-    for name, tensor in model.state_dict().items():
-        whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    seen: dict[int, Tensor] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+            seen[id(tensor)] = whole.detach().cpu() if keep else torch.empty(0)
         if keep:
-            state[name] = whole.detach().cpu()
+            state[name] = seen[id(tensor)]
     return state
 
 
@@ -90,11 +93,10 @@ def _save_model(model: Any, state: Mapping[str, Tensor], dtype: torch.dtype, fol
     unknown, missing = sorted(set(state) - set(expected)), sorted(set(expected) - set(state))
     if unknown or missing:
         raise RuntimeError(f"the trained model has other weights than its class: {[*unknown, *missing][:3]}")
-    tied = {id(tensor): name for name, tensor in reversed(list(state.items()))}
     cast: dict[int, Tensor] = {}
-    result = {}
-    for name, tensor in state.items():
-        if tied[id(tensor)] == name:
+    for tensor in state.values():
+        if id(tensor) not in cast:
             cast[id(tensor)] = tensor.to(dtype) if tensor.is_floating_point() else tensor
-        result[name] = cast[id(tensor)]
-    bare.save_pretrained(str(folder), state_dict=result)
+    # Of tied weights the first name is written; the class knows the others.
+    kept = {id(tensor): name for name, tensor in reversed(list(state.items()))}
+    bare.save_pretrained(str(folder), state_dict={name: cast[key] for key, name in kept.items()})

@@ -148,11 +148,8 @@ def find_language(model: Any) -> Language:
     decoder: nn.Module = model.get_decoder()
     layers: object = getattr(decoder, "layers", None)
     head: Any = model.get_output_embeddings()
-    if (
-        not isinstance(layers, nn.ModuleList)
-        or not isinstance(head, nn.Linear)
-        or getattr(head, "bias", None) is not None
-    ):
+    plain = isinstance(head, nn.Linear) and getattr(head, "bias", None) is None
+    if not isinstance(layers, nn.ModuleList) or not plain:
         raise VerievalError(
             f"the torch backend cannot train a {name}: it needs a decoder with a list of layers and an output head "
             "without a bias"

@@ -57,7 +57,8 @@ def llama(folder: Path) -> Path:
 
 MODELS = {"gemma": gemma, "llama": llama}
 LORA = {
-    "rank": 4, "alpha": 8.0, "dropout": 0.1, "targets": ["q_proj", "k_proj", "v_proj", "o_proj"], "optional": ["v_proj"],
+    "rank": 4, "alpha": 8.0, "dropout": 0.1, "targets": ["q_proj", "k_proj", "v_proj", "o_proj"],
+    "optional": ["v_proj"],
 }  # fmt: skip
 
 

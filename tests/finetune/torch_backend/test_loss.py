@@ -1,4 +1,4 @@
-"""The chunked loss is plain autograd's, value and gradient; the backend's totals are NumPy's on transformers' logits."""
+"""The chunked loss is plain autograd's, value and gradient; totals are NumPy's on transformers' logits."""
 
 from __future__ import annotations
 

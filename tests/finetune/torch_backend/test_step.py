@@ -163,7 +163,7 @@ def test_nan_stops_and_leaves_the_weights(models, poison):
     else:
         gate = backend._trained["decoder.layers.0.mlp.up_proj.weight"]
         handles.append(gate.register_hook(lambda gradient: gradient * float("inf")))
-    with pytest.raises(FloatingPointError, match="nan|inf"):
+    with pytest.raises(FloatingPointError, match=r"nan|inf"):
         backend.step(parts, learning_rate=1e-2, seed=0)
     assert all(torch.equal(tensor, before[name]) for name, tensor in backend._state().items())
     for handle in handles:
