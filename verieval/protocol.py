@@ -294,8 +294,8 @@ def training_differences(
         if said not in systems:
             known = "none" if systems == [""] else f"{len(systems)}, see its training.json"
             found.append(
-                f"the system turn ({f'sha256 {said}' if said else 'none'}) is not among those that the model was trained "
-                f"with ({known})"
+                f"the system turn ({f'sha256 {said}' if said else 'none'}) is not among those that the model was "
+                f"trained with ({known})"
             )
     return tuple(found)
 

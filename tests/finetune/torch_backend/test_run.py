@@ -121,12 +121,8 @@ def log(folder: Path) -> list[dict]:
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     parts = [f"{name}/{file}" for name, file in (("model", "model"), ("adapter", "adapter_model"))]
     files = [folder / f"{part}.safetensors" for part in parts]
-    return {
-        f"{file.parent.name} {name}": value
-        for file in files
-        if file.exists()
-        for name, value in load_file(file).items()
-    }
+    found = {file.parent.name: load_file(file) for file in files if file.exists()}
+    return {f"{part} {name}": value for part, tensors in found.items() for name, value in tensors.items()}
 
 
 def start_and_wait(folder: Path, step: int, *words: object) -> subprocess.Popen[str]:
@@ -293,7 +289,7 @@ def test_killed_and_resumed_is_undisturbed_bit_for_bit(undisturbed, place):
     assert not (folder / "checkpoints" / ".step-000007.tmp").exists()
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_stopped_by_a_signal_keeps_every_step(undisturbed, place, signum):
     expected, _ = undisturbed
     folder = place / signum.name
@@ -311,7 +307,7 @@ def test_stopped_by_a_signal_keeps_every_step(undisturbed, place, signum):
     assert all(torch.equal(value, weights(expected)[name]) for name, value in weights(folder).items())
 
 
-@pytest.mark.parametrize("kind", ["lora", "full"])
+@pytest.mark.parametrize("kind", ["lora", pytest.param("full", marks=pytest.mark.slow)])
 def test_two_processes_are_one(undisturbed, place, kind):
     expected = undisturbed[0] if kind == "lora" else place / "full-one"
     if kind == "full":
@@ -329,6 +325,7 @@ def test_two_processes_are_one(undisturbed, place, kind):
     assert max(float((found[name] - value).abs().max()) for name, value in wanted.items()) < 2e-4
 
 
+@pytest.mark.slow
 def test_two_processes_resume_too(undisturbed, place):
     folder = place / "two-resumed"
     words = (place / "lora.toml", "--out", folder, "--set", "parallel.fsdp=2")
@@ -369,8 +366,8 @@ def test_nan_saves_the_batch_and_says_so(place):
 
     folder = place / "nan"
     done = train(
-        place / "full.toml", "--out", folder, "--set", "optim.learning_rate=1e5", "--set", "optim.clip_norm=0.0", "--set",
-        "optim.warmup_steps=0",
+        place / "full.toml", "--out", folder, "--set", "optim.learning_rate=1e5", "--set", "optim.clip_norm=0.0",
+        "--set", "optim.warmup_steps=0",
     )  # fmt: skip
     assert done.returncode == 2
     [path] = folder.glob("nan-step-*.npz")
