@@ -17,6 +17,7 @@ from finetune.backend import Micro, StepResult
 from finetune.data.batch import Kind
 from finetune.loss import Totals
 from finetune.recipe import Recipe
+from finetune.torch_backend.attention import use_row_attention
 from finetune.torch_backend.isolation import check_head, check_isolation
 from finetune.torch_backend.lora import add_lora
 from finetune.torch_backend.model import DTYPES, Learner, load_language
@@ -77,10 +78,12 @@ class TorchBackend:
         self.optimizers = make_optimizers(self.learner, self.language.layers, recipe.optim)
         self._trained = {name: p for name, p in self.learner.named_parameters() if p.requires_grad}
         check_head(self.language, self.learner, vocabulary=embedded, device=device)
-        if recipe.train.compile:
+        train = recipe.train
+        if recipe.data.packing and device.type == "cpu" and not train.compile:
+            use_row_attention(self.learner, length=train.sequence_length, vocabulary=vocabulary)
+        if train.compile:
             self.learner.decoder.compile(dynamic=False)
         if recipe.data.packing:
-            train = recipe.train
             check_isolation(
                 self.learner,
                 sequences=train.micro_batch,

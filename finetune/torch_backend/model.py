@@ -154,6 +154,10 @@ def find_language(model: Any) -> Language:
             f"the torch backend cannot train a {name}: it needs a decoder with a list of layers and an output head "
             "without a bias"
         )
+    if getattr(model.config.get_text_config(), "attn_logit_softcapping", None):
+        raise VerievalError(
+            f"the torch backend cannot train a {name}: its attention has a softcap, which SDPA leaves out in silence"
+        )
     prefix = next(name for name, module in model.named_modules() if module is decoder)
     softcap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
     return Language(model, decoder, f"{prefix}." if prefix else "", layers, head, softcap)

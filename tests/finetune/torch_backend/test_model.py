@@ -186,12 +186,16 @@ class TestIsolation:
         check_isolation(backend.learner, sequences=sequences, length=96, vocabulary=256, device=torch.device("cpu"))
 
     @pytest.mark.parametrize("name", ["gemma", "llama"])
-    def test_rows_of_these_models_are_isolated(self, models, name):
-        self.check(build(recipe(models[name]), vocabulary=256))
+    @pytest.mark.parametrize("attention", ["sdpa", "verieval_rows"])
+    def test_rows_of_these_models_are_isolated(self, models, name, attention):
+        backend = build(recipe(models[name]), vocabulary=256)
+        backend.learner.decoder.config._attn_implementation = attention
+        self.check(backend)
 
     @pytest.mark.parametrize("how", ["a mask", "a cache", "no positions"])
     def test_the_ways_that_leak_are_found(self, models, how):
         backend = build(recipe(models["gemma"]), vocabulary=256)
+        backend.learner.decoder.config._attn_implementation = "sdpa"  # row by row nothing could leak
         forward = backend.learner.decoder.forward
 
         def leaking(input_ids, position_ids, attention_mask, use_cache):
