@@ -82,6 +82,8 @@ def differences(one: Any, two: Any, place: str = "") -> list[str]:
 def cut_log(folder: Path, step: int) -> None:
     """Drop the lines of steps after ``step``: the run goes on from there and will write them again.
 
+    At step 0 all go: the evaluation before the first step is made again too.
+
     Raises:
         VerievalError: a line is damaged.
     """
@@ -89,7 +91,7 @@ def cut_log(folder: Path, step: int) -> None:
     if not path.exists():
         return
     rows = [row for _, row in read_rows(path, torn=True)]
-    kept = [row for row in rows if row["step"] <= step]
+    kept = [row for row in rows if row["step"] <= step and step]
     if len(kept) < len(rows) or path.read_bytes()[-1:] not in (b"", b"\n"):
         write_atomically(path, b"".join(encode_row(row) for row in kept).decode("ascii"))
 

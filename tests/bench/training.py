@@ -44,10 +44,12 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
     """Write the model and the rows."""
     import torch
     from transformers import Gemma4ForCausalLM, Gemma4TextConfig
+    from transformers.utils import logging
 
     from tests.finetune.test_packing import codev_lengths
     from tests.tiny_gemma4 import make_tokenizer
 
+    logging.disable_progress_bar()
     tokenizer = make_tokenizer()
     tokenizer.save_pretrained(folder)
     config = Gemma4TextConfig(
