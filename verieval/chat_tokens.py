@@ -99,8 +99,8 @@ class Shield:
             if self._in_parts(tokenizer, text, whole, plain=False).ids == whole["input_ids"]:
                 return self._in_parts(tokenizer, text, whole, plain=True)
         raise VerievalError(
-            f"a turn spells the control token {next(iter(self.covers.values()))}, and this tokenizer cannot encode a text "
-            "in parts, which would keep it from being one: take it out of the text"
+            f"a turn spells the control token {next(iter(self.covers.values()))}, and this tokenizer cannot encode a "
+            "text in parts, which would keep it from being one: take it out of the text"
         )
 
     def _in_parts(self, tokenizer: Any, text: str, whole: Any, *, plain: bool) -> Encoded:
