@@ -61,7 +61,6 @@ class Renderer:
         self.template = template
         self.format = source
         self._controls = control_tokens(tokenizer)
-        self._control_ids = np.array(sorted(self._controls), dtype=np.int64)
         self._turns = Turns(template, source, named_tokens(tokenizer), self._controls_in)
         self.end_of_turn = self._turns.end_of_turn
         self.generation_prompt_ids: tuple[int, ...] = tuple(self._encode([self._turns.generation])[0][0])
@@ -91,13 +90,14 @@ class Renderer:
                 conversation's name.
         """
         cut = [self._segments(conversation.name, conversation.messages) for conversation in conversations]
-        encoded = iter(self._encode([segment.text for segments in cut for segment in segments or ()]))
+        prompts = iter(self._encode([part.text for segments in cut for part in (segments or ())[0::2]]))
+        answers = iter(self._encode([part.text for segments in cut for part in (segments or ())[1::2]], offsets=False))
         rows: list[TokenRow | Dropped] = []
         for conversation, segments in zip(conversations, cut, strict=True):
             if segments is None:
                 rows.append(Dropped(conversation.name, CHANGED))
                 continue
-            found = [next(encoded) for _ in segments]
+            found = [next(answers if index % 2 else prompts) for index in range(len(segments))]
             if self._are_controls(segments, found):
                 rows.append(_join(conversation.name, segments, found))
             else:
@@ -110,18 +110,19 @@ class Renderer:
         except VerievalError as error:
             raise VerievalError(f"{name}: {error}") from error
 
-    def _encode(self, texts: Sequence[str]) -> list[tuple[list[int], Any]]:
-        """Ids and offsets of texts."""
+    def _encode(self, texts: Sequence[str], *, offsets: bool = True) -> list[tuple[list[int], Any]]:
+        """Ids and offsets of texts; offsets cost as much as ids, and nobody asks for an answer's."""
         if not texts:
             return []
         done = self.tokenizer(
             list(texts),
             add_special_tokens=False,
-            return_offsets_mapping=True,
+            return_offsets_mapping=offsets,
             return_attention_mask=False,
             return_token_type_ids=False,
         )
-        return list(zip(done["input_ids"], done["offset_mapping"], strict=True))
+        ids = done["input_ids"]
+        return list(zip(ids, done["offset_mapping"] if offsets else [()] * len(ids), strict=True))
 
     def _controls_in(self, text: str) -> list[tuple[int, int]]:
         """Control tokens in a text: id, and where it ends."""
@@ -131,7 +132,7 @@ class Renderer:
     def _are_controls(self, segments: Sequence[Segment], found: Sequence[tuple[list[int], Any]]) -> bool:
         """The control tokens are the template's, and no turn spells one."""
         return all(
-            int(np.isin(np.asarray(ids, dtype=np.int64), self._control_ids).sum()) == segment.controls
+            sum(map(self._controls.__contains__, ids)) == segment.controls
             for segment, (ids, _) in zip(segments, found, strict=True)
         )
 

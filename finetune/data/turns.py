@@ -149,7 +149,8 @@ class Turns:
         if not text.startswith(opening):
             return None
         text = text[len(opening) :]
-        if _SPACE.sub("", messages[-1].content) not in _SPACE.sub("", text):
+        said = messages[-1].content.strip()
+        if said not in text and _SPACE.sub("", said) not in _SPACE.sub("", text):
             return None
         return text + found.end
 

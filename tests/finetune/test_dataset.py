@@ -241,7 +241,7 @@ def test_an_unknown_layout_shows_before_any_file_is_read(tokenizer):
 def test_auto_without_a_template_is_refused(tmp_path, tokenizer):
     from finetune.tokenizer import training_template
 
-    with pytest.raises(VerievalError, match="brings no chat template: set model.chat_format to one of gemma4"):
+    with pytest.raises(VerievalError, match=r"brings no chat template: set model\.chat_format to one of gemma4"):
         training_template(tokenizer, "auto")
     own = small_tokenizer("gemma4", template="x")
     assert training_template(own, "auto") == ("x", "checkpoint")

@@ -62,9 +62,7 @@ def test_without_a_terminal_weights_are_numbers(tokenizer, rows):
     show_tokens(rows, tokenizer, MASKED, 2, stream=stream)
     shown = stream.getvalue()
     assert shown.count("tokens, ") == 2
-    assert shown.startswith(
-        f"r:0: {len(rows[0])} tokens, {rows[0].supervised} supervised\n[0]<|im_start|>[0]system\n[0]s"
-    )
+    assert shown.startswith(f"r:0: {len(rows[0])} tokens, {rows[0].supervised} supervised\n[0]<|im_start|>system\n[0]s")
     assert "[0]<|im_end|>\n<|im_start|>assistant\n[1]a\n\\x1b[31mb \u4e2d<|im_end|>\n" in shown
     assert "\x1b" not in shown
 

@@ -30,7 +30,7 @@ R1 = f"<think>\nA wire.\n</think>\n\n<answer>\n```verilog\n{CODE}\n```\n</answer
 FENCED = f"```verilog\n{CODE}\n```"
 MG = (
     "<s>[INST] <<SYS>>\n    Do not include module, input and output definitions.\n    <</SYS>>\n\n"
-    "    Implement a wire.\nUse one module {where} of it.\n\n\n    module m (\n\tinput a,\n\toutput y\n);\n    [/INST]\n"
+    "    Implement a wire.\nUse one module {where}.\n\n\n    module m (\n\tinput a,\n\toutput y\n);\n    [/INST]\n"
 )
 
 
