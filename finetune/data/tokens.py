@@ -94,13 +94,10 @@ class Renderer:
         answers = iter(self._encode([part.text for segments in cut for part in (segments or ())[1::2]], offsets=False))
         rows: list[TokenRow | Dropped] = []
         for conversation, segments in zip(conversations, cut, strict=True):
-            if segments is None:
-                rows.append(Dropped(conversation.name, CHANGED))
-                continue
-            found = [next(answers if index % 2 else prompts) for index in range(len(segments))]
-            if self._are_controls(segments, found):
+            found = [next(answers if index % 2 else prompts) for index in range(len(segments or ()))]
+            if segments is not None and self._are_controls(segments, found):
                 rows.append(_join(conversation.name, segments, found))
-            else:
+            else:  # a turn spells a control token, which the template may have taken for one
                 rows.append(self._shielded(conversation))
         return rows
 
@@ -137,7 +134,7 @@ class Renderer:
         )
 
     def _shielded(self, conversation: Conversation) -> TokenRow | Dropped:
-        """A conversation whose turns spell control tokens: they stay text."""
+        """A conversation whose turns spell control tokens: they stay text. One without them cannot be followed."""
         shield = Shield.over(self.tokenizer, [message.content for message in conversation.messages])
         covered = [replace(message, content=shield.cover(message.content)) for message in conversation.messages]
         segments = self._segments(conversation.name, covered) if shield.covers else None

@@ -218,6 +218,20 @@ def test_a_generation_prompt_that_goes_on_is_trained_as_it_is_evaluated():
         over.row(Conversation("r", (ASK, SAY, ASK, SAY), ""))
 
 
+def test_a_template_that_strips_thoughts_strips_none_that_an_answer_spells():
+    """Gemma 4's own takes ``<|channel>...<channel|>`` out of answers; an answer that spells them is text."""
+    strips = chat_template("gemma4").replace(
+        "message['content'] | trim",
+        "(message['content'].split('<|channel>')[0] + message['content'].split('<channel|>')[-1] "
+        "if '<channel|>' in message['content'] else message['content']) | trim",
+    )
+    over = own(strips, "gemma4")
+    row = render(over, (ASK, Message("assistant", "a<|channel>thought\nb<channel|>c")))
+    answer = over.tokenizer.decode(row.ids[row.roles == ASSISTANT].tolist())
+    assert answer == "a<|channel>thought\nb<channel|>c<turn|>"
+    assert over.tokenizer.convert_tokens_to_ids("<|channel>") not in row.ids
+
+
 def test_a_template_that_drops_a_part_of_an_answer_drops_the_row():
     over = own(chat_template("chatml").replace("message['content']", "message['content'].split('</think>')[-1]"))
     assert over.row(Conversation("r", (ASK, Message("assistant", "<think>a</think>b")), "")) == Dropped("r", CHANGED)
