@@ -44,6 +44,7 @@ class Renderer:
         format: ``checkpoint`` or ``format:NAME``.
         generation_prompt_ids: what stands between the conversation and the model's answer.
         end_of_turn: id of the token that ends the assistant's turn: generation must stop at it.
+        longest_token: characters that a token spells at most.
     """
 
     def __init__(self, tokenizer: Any, template: str, source: str) -> None:
@@ -63,6 +64,7 @@ class Renderer:
         self._controls = control_tokens(tokenizer)
         self._turns = Turns(template, source, named_tokens(tokenizer), self._controls_in)
         self.end_of_turn = self._turns.end_of_turn
+        self.longest_token = max(map(len, tokenizer.get_vocab()))
         self.generation_prompt_ids: tuple[int, ...] = tuple(self._encode([self._turns.generation])[0][0])
         self._check()
 

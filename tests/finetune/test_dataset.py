@@ -125,6 +125,22 @@ def test_a_row_is_never_cut(tmp_path, tokenizer):
     assert found.dropped[TOO_LONG] == 20 - len(found.train)
 
 
+def test_a_row_of_any_length_is_told_at_once(tmp_path, tokenizer, monkeypatch):
+    rows = [*pairs(1), {"prompt": "p", "completion": "x y" * 1_000_000}]
+    source = write(tmp_path / "a.jsonl", rows)
+    lengths = []
+    tokenise = type(tokenizer).__call__
+
+    def spy(self, text, *args, **options):
+        lengths.extend(map(len, [text] if isinstance(text, str) else text))
+        return tokenise(self, text, *args, **options)
+
+    monkeypatch.setattr(type(tokenizer), "__call__", spy)
+    found = load_dataset(recipe(source), tokenizer)
+    assert found.dropped == {TOO_LONG: 1}
+    assert max(lengths) < 1000
+
+
 def test_copies_of_held_out_rows_are_not_trained_on(tmp_path, tokenizer):
     source = write(tmp_path / "a.jsonl", pairs(10) * 2)
     found = load_dataset(recipe(source, heldout=3), tokenizer)
