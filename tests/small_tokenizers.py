@@ -20,6 +20,32 @@ SPECIAL = {
 }
 
 
+def gemma_like_tokenizer(*more: tuple[str, str]) -> PreTrainedTokenizerFast:
+    """Built as Gemma's is: a space is a letter, what has no letter is bytes; line ends merge, and so do ``more``."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = [token for token in SPECIAL["gemma4"] if token]
+    letters = sorted(set("".join(CORPUS).replace(" ", "\u2581")))
+    pairs = [("\n", "\n"), ("\n\n", "\n"), ("\u2581", "\u2581"), ("m", "o"), ("mo", "d"), ("u", "l")]
+    merges = [*pairs, *more]
+    pieces = [*special, *(f"<0x{byte:02X}>" for byte in range(256)), *letters, *("".join(pair) for pair in merges)]
+    vocabulary = {piece: index for index, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True, fuse_unk=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "\u2581")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens(special)
+    bos = (special[0], vocabulary[special[0]])
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{special[0]} $A", special_tokens=[bos])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=special[0],
+        eos_token=special[-1],
+        extra_special_tokens=special[1:-1],
+    )
+
+
 def small_tokenizer(name: str, *, template: str | None = None, split: str = "") -> PreTrainedTokenizerFast:
     """A tokenizer for the chat format ``name``; ``split`` is a pattern of words, else Gemma-like: none but bytes."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers

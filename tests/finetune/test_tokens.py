@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 from finetune.data.batch import ASSISTANT, ROLES, TokenRow
 from finetune.data.conversation import CHANGED, Conversation, Dropped
 from finetune.data.tokens import Renderer
-from tests.small_tokenizers import SPECIAL, small_tokenizer
+from tests.small_tokenizers import SPECIAL, gemma_like_tokenizer, small_tokenizer
 from verieval.chat import CHAT_FORMATS, chat_template
 from verieval.chat_tokens import encode_chat
 from verieval.completion import Message
@@ -36,7 +36,7 @@ _MADE: dict[tuple[str, str], object] = {}
 
 def made(name: str, split: str = "") -> object:
     if (name, split) not in _MADE:
-        _MADE[name, split] = small_tokenizer(name, split=split)
+        _MADE[name, split] = gemma_like_tokenizer() if split == "pieces" else small_tokenizer(name, split=split)
     return _MADE[name, split]
 
 
@@ -57,9 +57,12 @@ def theirs(tokenizer: object, messages: tuple[Message, ...], template: str, **op
     return tokenizer.apply_chat_template(turns, chat_template=template, tokenize=True, return_dict=True, **options)
 
 
-@pytest.mark.parametrize("split", ["", WORDS])
+# Format and tokenizer: of bytes alone, with words as GPT-4 has them, with letters and bytes as Gemma has them.
+KINDS = [*((name, split) for name in CHAT_FORMATS for split in ("", WORDS)), ("gemma4", "pieces")]
+
+
 @pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
-@pytest.mark.parametrize("name", CHAT_FORMATS)
+@pytest.mark.parametrize(("name", "split"), KINDS)
 def test_ids_are_those_of_transformers_up_to_the_last_end_of_turn(name, talk, split):
     over = renderer(name, split)
     expected = theirs(over.tokenizer, talk, chat_template(name))["input_ids"]
@@ -67,6 +70,17 @@ def test_ids_are_those_of_transformers_up_to_the_last_end_of_turn(name, talk, sp
     assert render(over, talk).ids.tolist() == expected[:last]
     # What is left out is the line end that the format writes behind the turn.
     assert over.tokenizer.decode(expected[last:]) == {"gemma4": "\n", "chatml": "\n", "llama3": ""}[name]
+
+
+def test_the_boundary_stays_where_one_text_would_move_it():
+    # With a token that holds a line end and the first letters of an answer, the prompt of a whole text is another one.
+    tokenizer = gemma_like_tokenizer(("\n", "mod"))
+    over = Renderer(tokenizer, chat_template("gemma4"), "format:gemma4")
+    fed = encode_chat(tokenizer, [ASK], over.template)
+    assert theirs(tokenizer, (ASK, SAY), over.template)["input_ids"][: len(fed)] != fed
+    row = render(over, (ASK, SAY))
+    assert row.ids[: len(fed)].tolist() == fed
+    assert tokenizer.decode(row.ids[len(fed) :].tolist()) == "module m;\nendmodule<turn|>"
 
 
 # The same formats, with the mark that transformers reads a mask from, written apart from this project's files.
@@ -125,8 +139,9 @@ contents = contents.map("".join)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(CHAT_FORMATS), st.sampled_from(["", WORDS]), st.none() | contents, contents, contents, contents)
-def test_any_contents_keep_the_boundary_and_stay_text(name, split, system, ask, answer, more):
+@given(st.sampled_from(KINDS), st.none() | contents, contents, contents, contents)
+def test_any_contents_keep_the_boundary_and_stay_text(kind, system, ask, answer, more):
+    name, split = kind
     over = renderer(name, split)
     head = () if system is None else (Message("system", system),)
     talk = (*head, Message("user", ask), Message("assistant", answer))
@@ -143,9 +158,6 @@ def test_any_contents_keep_the_boundary_and_stay_text(name, split, system, ask, 
     plain = render(over, tuple(Message(m.role, "w") for m in (*talk, talk[-2], talk[-1])))
     controls = [token for token in row.ids.tolist() if token in over.tokenizer.all_special_ids]
     assert controls == [token for token in plain.ids.tolist() if token in over.tokenizer.all_special_ids]
-    # Who says a token is right for every one that does not reach over the line end of a head.
-    words = decode(row.ids[row.roles == ROLES.index("user")].tolist())
-    assert words.replace("\n", "").strip() == (said(ask) + said(more)).replace("\n", "").strip() or "\n" in ask + more
 
 
 @pytest.mark.parametrize("name", CHAT_FORMATS)
