@@ -255,6 +255,16 @@ def test_a_template_that_changes_a_prompt_drops_the_row():
     assert over.row(Conversation("r", (Message("user", "a wire"), SAY), "")) == Dropped("r", CHANGED)
 
 
+def test_a_template_that_changes_an_earlier_answer_drops_the_row():
+    # Of the same length, so that nothing but the text shows it.
+    later = "message['content'] if loop.last else message['content'].replace('wire', 'nets')"
+    over = own(CHATML.replace("message['content']", f"({later})"))
+    wire = Message("assistant", "a wire")
+    assert over.row(Conversation("r", (ASK, wire, ASK, SAY), "")) == Dropped("r", CHANGED)
+    render(over, (ASK, wire))
+    render(over, (ASK, SAY, ASK, wire))
+
+
 def test_a_system_turn_that_a_template_puts_into_the_users_is_followed():
     merged = (
         "{% set head = messages[0].content + '\\n' if messages[0].role == 'system' else '' %}"
