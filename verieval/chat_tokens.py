@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from verieval.chat import render_chat
@@ -38,8 +39,13 @@ def named_tokens(tokenizer: Any) -> dict[str, str]:
     return {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
 
 
-def control_tokens(tokenizer: Any) -> dict[int, str]:
+def control_tokens(tokenizer: Any) -> Mapping[int, str]:
     """Tokens that steer the model, by id. Other added tokens (Qwen's ``<think>``) are words like any other."""
+    return _control_tokens(tokenizer, len(tokenizer))
+
+
+@lru_cache(maxsize=4)  # a family has thousands, and every request asks
+def _control_tokens(tokenizer: Any, _: int) -> Mapping[int, str]:
     return {index: token.content for index, token in tokenizer.added_tokens_decoder.items() if token.special}
 
 
@@ -99,8 +105,8 @@ class Shield:
             if self._in_parts(tokenizer, text, whole, plain=False).ids == whole["input_ids"]:
                 return self._in_parts(tokenizer, text, whole, plain=True)
         raise VerievalError(
-            f"a turn spells the control token {next(iter(self.covers.values()))}, and this tokenizer cannot encode a text "
-            "in parts, which would keep it from being one: take it out of the text"
+            f"a turn spells the control token {next(iter(self.covers.values()))}, and this tokenizer cannot encode a "
+            "text in parts, which would keep it from being one: take it out of the text"
         )
 
     def _in_parts(self, tokenizer: Any, text: str, whole: Any, *, plain: bool) -> Encoded:

@@ -173,10 +173,11 @@ class _Reader:
         self, rows: Rows, chunk: Sequence[int], spec: SourceSpec, layout: Layout
     ) -> list[tuple[TokenRow | Dropped, str]]:
         """Each row with its licence, or dropped, in the order of ``chunk``. What costs most is asked last."""
-        read = [self._conversation(*rows.row(index), spec, layout) for index in chunk]
+        limit = self.recipe.data.max_tokens
+        most = limit * self.renderer.longest_token
+        read = [_bounded(self._conversation(*rows.row(index), spec, layout), most) for index in chunk]
         conversations = [item for item in read if isinstance(item, Conversation)]
         tokens = dict(zip(map(id, conversations), self.renderer.rows(conversations), strict=True))
-        limit = self.recipe.data.max_tokens
         for conversation in conversations:
             row = tokens[id(conversation)]
             if isinstance(row, TokenRow) and len(row) > limit:
@@ -201,6 +202,13 @@ class _Reader:
         if isinstance(value, Bad):
             return Dropped(name, value.reason)
         return to_conversation(value, name, spec, layout, self.recipe.data.reasoning)
+
+
+def _bounded(item: Conversation | Dropped, characters: int) -> Conversation | Dropped:
+    """What cannot fit is not tokenised to find that out: it may be as long as its file."""
+    if isinstance(item, Dropped) or sum(len(message.content.strip()) for message in item.messages) <= characters:
+        return item
+    return Dropped(item.name, TOO_LONG)
 
 
 def _order(count: int, spec: SourceSpec, number: int, seed: int) -> list[int]:

@@ -67,15 +67,16 @@ def show_tokens(
     from rich.text import Text
 
     console = Console(file=stream, highlight=False, markup=False, soft_wrap=True)
+    coloured = console.is_terminal and not console.no_color
     for row in rows[:count]:
         runs = token_runs(row, tokenizer, spec)
         head = f"{row.name}: {len(row)} tokens, {row.supervised} supervised"
         text = Text(f"{printable(head)}\n", style="bold")
         for run in runs:
-            text.append_text(_styled(run) if console.is_terminal else Text(f"[{run.weight:g}]{_lines(run.text)}"))
+            text.append_text(_styled(run) if coloured else Text(f"[{run.weight:g}]{_lines(run.text)}"))
         console.print(text)
         console.print()
-    if console.is_terminal and rows[:count]:
+    if coloured and rows[:count]:
         console.print(_legend(spec))
 
 

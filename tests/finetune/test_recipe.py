@@ -147,3 +147,77 @@ def test_no_such_recipe(tmp_path):
         load_recipe("gemma-4")
     with pytest.raises(VerievalError, match="cannot be read"):
         load_recipe(str(tmp_path / "none.toml"))
+
+
+GEMMA = ("gemma-4-31b-lora", "gemma-4-e2b-lora")
+
+
+@pytest.mark.parametrize("name", GEMMA)
+def test_shipped_recipes_load_and_say_what_they_are(name):
+    recipe = load_recipe(name)
+    assert read_recipe(recipe.as_dict(), "again") == recipe
+    assert recipe.model.source.startswith("google/gemma-4-")
+    assert recipe.model.chat_format == "auto"
+    assert [source.layout for source in recipe.data.sources] == ["codev-r1"]
+    assert recipe.data.packing
+    assert recipe.data.heldout > 0
+    assert recipe.loss.prompt_weight == 0.0
+    assert set(recipe.lora.targets) == {f"{part}_proj" for part in ("q", "k", "v", "o", "gate", "up", "down")}
+
+
+def test_the_31b_recipe_has_the_papers_figures():
+    """As arXiv 2605.25645 states them."""
+    recipe = load_recipe("gemma-4-31b-lora")
+    assert recipe.lora is not None
+    assert (recipe.lora.rank, recipe.lora.alpha, recipe.lora.dropout) == (64, 64.0, 0.05)
+    assert (recipe.optim.name, recipe.optim.learning_rate, recipe.optim.weight_decay) == ("adamw", 1e-4, 0.001)
+    assert (recipe.optim.warmup_steps, recipe.optim.schedule, recipe.optim.final_fraction) == (100, "cosine", 0.0)
+    assert recipe.data.max_tokens == 3072
+    assert recipe.data.sources[0].limit - recipe.data.heldout == 10_000
+    assert recipe.train.epochs == 1
+    assert recipe.train.remat
+    # The global layers of 31B have no V projection, and all others have all seven.
+    assert recipe.lora.optional == ("v_proj",)
+
+
+def test_packed_steps_are_the_papers_in_number_and_in_rows():
+    """1,244 steps of 8 rows, at lengths like CodeV-R1's."""
+    from finetune.data.packing import plan_epoch
+    from tests.finetune.test_packing import codev_lengths
+
+    recipe = load_recipe("gemma-4-31b-lora")
+    lengths = codev_lengths(10_000)
+    plan = plan_epoch(lengths, capacity=recipe.train.sequence_length, batch=recipe.train.batch, seed=0, epoch=0)
+    assert len(plan.steps) == pytest.approx(1244, rel=0.01)
+    assert 10_000 / len(plan.steps) == pytest.approx(8, rel=0.01)
+
+
+def test_optional_targets_are_what_layers_of_the_models_lack():
+    """Against transformers' own Gemma 4 at the two models' shapes of layers, with widths made small."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    shapes = {
+        "gemma-4-31b-lora": {"attention_k_eq_v": True, "num_kv_shared_layers": 0},
+        "gemma-4-e2b-lora": {"attention_k_eq_v": False, "num_kv_shared_layers": 2},
+    }
+    for name, shape in shapes.items():
+        config = transformers.Gemma4TextConfig(
+            vocab_size=64, vocab_size_per_layer_input=64, hidden_size=32, intermediate_size=32, num_hidden_layers=4,
+            layer_types=["sliding_attention", "full_attention"] * 2, num_attention_heads=2, num_key_value_heads=1,
+            num_global_key_value_heads=1, head_dim=16, global_head_dim=16, hidden_size_per_layer_input=8, **shape,
+        )  # fmt: skip
+        with torch.device("meta"):
+            model = transformers.Gemma4ForCausalLM(config)
+        targets = set(load_recipe(name).lora.targets)
+        layers = [
+            {part.rpartition(".")[2] for part, _ in layer.named_modules()} & targets for layer in model.model.layers
+        ]
+        lacking = {target for target in targets if any(target not in layer for layer in layers)}
+        assert lacking == set(load_recipe(name).lora.optional)
+
+
+def test_every_difference_from_the_paper_is_commented():
+    from importlib import resources
+
+    text = (resources.files("finetune") / "recipes" / "gemma-4-31b-lora.toml").read_text()
+    assert text.count("# paper:") >= 12
