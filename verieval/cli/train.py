@@ -73,9 +73,12 @@ class Options:
 
 def _train(name: str, changes: tuple[str, ...], folder: Path, options: Options, check: Callable[[], None]) -> None:
     """From a recipe to a model that ships. What is cheap to check is checked before anything is loaded."""
-    from finetune.material import prepare
-    from finetune.recipe import load_recipe
-    from finetune.run import train_run
+    try:
+        from finetune.material import prepare
+        from finetune.recipe import load_recipe
+        from finetune.run import train_run
+    except ImportError as error:  # pydantic, for one
+        raise VerievalError(f"fine-tuning needs the torch extra: pip install 'verieval[torch]' ({error})") from error
 
     recipe = load_recipe(name, changes)
     talk = note if options.first and not options.quiet else _nothing

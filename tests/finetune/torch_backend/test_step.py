@@ -190,3 +190,10 @@ def test_more_processes_than_the_recipe_says(models, monkeypatch):
 def test_ids_beyond_the_embedding(models):
     with pytest.raises(VerievalError, match="5000 tokens and the model"):
         build(recipe(models["gemma"]), vocabulary=5000)
+
+
+@pytest.mark.slow
+def test_a_compiled_model_gives_the_same_gradients(models):
+    specs = [recipe(models["gemma"], {"train": {"compile": value}}) for value in (False, True)]
+    plain, compiled = (gradients(build(spec, vocabulary=256), micros(spec)) for spec in specs)
+    same(compiled, plain, tolerance=1e-4)
