@@ -111,7 +111,6 @@ def _reading(talk: Callable[[str], None]) -> Callable[[str, int, int], None]:
 def _show(material: Material, loss: LossSpec, options: Options) -> None:
     """Rows with their weights, and no training."""
     from finetune.data.show import show_tokens, tokens_json
-
     from verieval.run.jsonl import dump_json
 
     count = options.show_tokens or 0
