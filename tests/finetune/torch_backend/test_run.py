@@ -316,10 +316,13 @@ def test_two_processes_are_one(undisturbed, place, kind):
     done = train(place / f"{kind}.toml", "--out", folder, "--set", "parallel.fsdp=2", processes=2)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("weights are trained") == 1  # the first process alone speaks
+    # Adam divides small gradients by themselves, rounding and all: with every weight trained that adds up sooner.
+    tolerance = {"lora": 3e-5, "full": 3e-4}[kind]
     for one, two in zip(log(folder), log(expected), strict=True):
         assert one.keys() == two.keys()
         for name, value in two.items():
-            assert one[name] == pytest.approx(value, rel=3e-5, abs=1e-7), (name, two["step"])
+            near = 1e-6 if two["step"] == 0 else tolerance
+            assert one[name] == pytest.approx(value, rel=near, abs=1e-7), (name, two["step"])
     found, wanted = weights(folder), weights(expected)
     assert found.keys() == wanted.keys()
     assert max(float((found[name] - value).abs().max()) for name, value in wanted.items()) < 2e-4
