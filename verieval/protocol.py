@@ -269,20 +269,41 @@ def build_requests(
     return requests
 
 
-def training_differences(model: Mapping[str, Any], template: PromptTemplate) -> tuple[str, ...]:
+def training_differences(
+    model: Mapping[str, Any], template: PromptTemplate, messages: Sequence[Message] = ()
+) -> tuple[str, ...]:
     """Sentences on how the evaluation's prompt differs from the one that the checkpoint was trained with.
 
-    ``model`` is the manifest's section of that name, as an engine describes it: ``training`` carries what the
-    checkpoint's ``training.json`` says, and ``chat`` the chat template in use.
+    Args:
+        model: the manifest's section of that name, as an engine describes it: ``training`` carries what the
+            checkpoint's ``training.json`` says, and ``chat`` the chat template in use.
+        template: of the prompt.
+        messages: of one request, whose system turn is compared; empty where the model is asked with raw text.
     """
     training = model.get("training") or {}
     trained = {"prompt": training.get("prompt_sha256"), "chat template": training.get("chat_template_sha256")}
     used = {"prompt": template.sha256, "chat template": (model.get("chat") or {}).get("sha256")}
-    return tuple(
+    found = [
         f"the {what} (sha256 {used[what] or 'none'}) is not the one that the model was trained with (sha256 {sha256})"
         for what, sha256 in trained.items()
         if sha256 and sha256 != used[what]
-    )
+    ]
+    systems = training.get("system_sha256")
+    if messages and isinstance(systems, list):
+        said = system_sha256(messages)
+        if said not in systems:
+            known = "none" if systems == [""] else f"{len(systems)}, see its training.json"
+            found.append(
+                f"the system turn ({f'sha256 {said}' if said else 'none'}) is not among those that the model was "
+                f"trained with ({known})"
+            )
+    return tuple(found)
+
+
+def system_sha256(messages: Sequence[Message]) -> str:
+    """Hash of the system turn's text without white space around it; empty where there is no such turn."""
+    texts = [message.content.strip() for message in messages if message.role == "system"]
+    return hashlib.sha256(texts[0].encode()).hexdigest() if texts and texts[0] else ""
 
 
 def _parse(name: str, data: bytes, *, toml: bool) -> PromptTemplate:

@@ -142,7 +142,7 @@ def strings(value: object, *, cut: bool = True) -> Iterator[str]:
         elif isinstance(item, list | tuple):
             stack += [(part, inner) for part in reversed(item)]
         elif isinstance(item, str):
-            parsed = None if inner else _inner(item)
+            parsed = None if inner else inner_value(item)
             if parsed is not None:
                 stack.append((parsed, True))
                 continue
@@ -153,8 +153,8 @@ def strings(value: object, *, cut: bool = True) -> Iterator[str]:
             yield text
 
 
-def _inner(text: str) -> dict[Any, Any] | list[Any] | None:
-    """The value of a string that is JSON or a Python literal itself."""
+def inner_value(text: str) -> dict[Any, Any] | list[Any] | None:
+    """The dictionary or list that a string is, as JSON or as a Python literal; None where it is neither."""
     start = text[:64].lstrip()[:2]
     if start[:1] not in ("{", "[") or not text.rstrip().endswith(("}", "]")) or len(text) > _MAX_INNER:
         return None

@@ -82,5 +82,7 @@ def read_training(folder: Path) -> dict[str, Any] | None:
     if not isinstance(content, dict):
         raise VerievalError(f"{path} must hold a JSON object: repair or remove it")
     if path.stat().st_size > _TRAINING_LIMIT:
-        content = {key: content[key] for key in ("prompt_sha256", "chat_template_sha256") if key in content}
+        content = {
+            key: content[key] for key in ("prompt_sha256", "chat_template_sha256", "system_sha256") if key in content
+        }
     return {**content, "sha256": file_sha256(path)}

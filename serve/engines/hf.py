@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from serve.engines.checkpoint import folder_sha256, read_training
 from serve.engines.decode import Row, decode
-from verieval.chat import CHAT_FORMATS, TURN_ENDS, chat_template, render_chat
+from verieval.chat import CHAT_FORMATS, TURN_ENDS, chat_template
+from verieval.chat_tokens import encode_chat
 from verieval.completion import Completion, Request, Sampling
 from verieval.errors import VerievalError
 
@@ -199,10 +200,7 @@ class HfEngine:
                 f"{self._source} has no chat template, so it cannot hold a conversation: give it raw prompts or a chat "
                 f"format ({', '.join(CHAT_FORMATS)})"
             )
-        tokens = {name: token for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
-        text = render_chat(request.messages, self._chat.template, add_generation_prompt=True, tokens=tokens)
-        # The template writes the special tokens, the first one too.
-        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+        return encode_chat(tokenizer, request.messages, self._chat.template)
 
     def _completion(self, request: Request, row: Row) -> Completion:
         # Tokens that mark reasoning are special too: extraction needs them, so only these three are dropped.

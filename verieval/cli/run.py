@@ -234,7 +234,7 @@ def _generate(options: dict[str, Any]) -> Ask:
 
     def ask(engine: Engine, described: dict[str, Any], chosen: Benchmark) -> Asked:
         requests = build_requests(chosen, template, sampling, raw=engine.raw)
-        for sentence in training_differences(described["model"], template):
+        for sentence in training_differences(described["model"], template, requests[0].messages if requests else ()):
             note(sentence)
         prompt = {"template": template.name, "sha256": template.sha256, "raw": engine.raw}
         return Asked(requests, sampling, prompt, asdict(sampling), len(requests))

@@ -25,8 +25,11 @@ class Stopped(BaseException):
 
 
 @contextmanager
-def stoppable() -> Iterator[Callable[[], None]]:
+def stoppable(*, at_once: bool = True) -> Iterator[Callable[[], None]]:
     """Raise :class:`Stopped` in the main thread on the first signal; a second one ends the process at once.
+
+    With ``at_once=False`` the first signal is only noted, and the function that is yielded raises: for work that has
+    to come to a point from which it can go on.
 
     Outside the main thread, where Python allows no handlers, nothing is changed. A signal that is ignored already
     (``nohup``) stays so.
@@ -45,7 +48,8 @@ def stoppable() -> Iterator[Callable[[], None]]:
         for other in SIGNALS:
             signal.signal(other, signal.SIG_DFL)
         asked.append(signum)
-        raise Stopped(signum)
+        if at_once:
+            raise Stopped(signum)
 
     def check() -> None:
         if asked:

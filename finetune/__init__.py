@@ -1,0 +1,1 @@
+"""Fine-tuning: recipes, data, one loss, and the backends that execute it."""

@@ -1,0 +1,1 @@
+"""From conversations to fixed-shape batches: sources, tokens with their roles, packing."""

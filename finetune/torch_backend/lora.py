@@ -1,0 +1,101 @@
+"""Low-rank adapters through peft: which modules get one is decided here, exactly, and said."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from torch import nn
+
+from finetune.recipe import LoraSpec
+from finetune.torch_backend.model import Language
+from verieval.errors import VerievalError
+
+
+def add_lora(language: Language, spec: LoraSpec, *, source: str, revision: str = "") -> tuple[Any, str]:
+    """Freeze the model and put adapters into its language model; A is drawn from torch's generator, B is zero.
+
+    Adapters are float32, whatever the base's dtype.
+
+    Args:
+        language: changed in place.
+        spec: the recipe's ``[lora]``.
+        source: what the adapter's config names as its base.
+        revision: of a hub id.
+
+    Returns:
+        The ``PeftModel``, and a sentence with the number of modules that were matched.
+
+    Raises:
+        VerievalError: a target matches nothing, or a layer has only some of the targets.
+    """
+    from peft import LoraConfig, TaskType, get_peft_model
+
+    counts = match_targets(language, spec)
+    # Anchored to the language model's layers: a vision tower has projections of the same names.
+    pattern = rf"{re.escape(language.prefix)}layers\.\d+\.(?:.+\.)?(?:{'|'.join(map(re.escape, spec.targets))})"
+    config = LoraConfig(
+        task_type=TaskType.CAUSAL_LM,
+        r=spec.rank,
+        lora_alpha=spec.alpha,  # type: ignore[arg-type]  # peft says int and divides it by the rank
+        lora_dropout=spec.dropout,
+        target_modules=pattern,
+        bias="none",
+        init_lora_weights=True,
+        base_model_name_or_path=source,
+        revision=revision or None,
+    )
+    for parameter in language.model.parameters():
+        parameter.requires_grad_(False)
+    wrapped = get_peft_model(language.model, config, autocast_adapter_dtype=True)
+    # peft names the class's own path in the config; the recipe's is what a reader of the adapter needs.
+    config.base_model_name_or_path = source
+    adapted = sum(hasattr(module, "lora_A") for module in wrapped.modules())
+    if adapted != sum(counts.values()):
+        raise RuntimeError(f"peft adapted {adapted} modules where {sum(counts.values())} were matched")
+    said = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return wrapped, f"adapters on {adapted} modules in {len(language.layers)} layers: {said}"
+
+
+def match_targets(language: Language, spec: LoraSpec) -> dict[str, int]:
+    """Number of modules of each target.
+
+    Raises:
+        VerievalError: see :func:`add_lora`.
+    """
+    counts: Counter[str] = Counter(dict.fromkeys(spec.targets, 0))
+    lacking: dict[str, list[str]] = {}
+    for index, layer in enumerate(language.layers):
+        found = Counter(
+            name.rpartition(".")[2]
+            for name, module in layer.named_modules()
+            if name.rpartition(".")[2] in counts and isinstance(module, nn.Linear)
+        )
+        counts.update(found)
+        if missing := [name for name in spec.targets if name not in found and name not in spec.optional]:
+            lacking[f"{language.prefix}layers.{index}"] = missing
+    nothing = [name for name, count in counts.items() if not count]
+    if nothing:
+        raise VerievalError(
+            f"lora.targets: {nothing[0]!r} matches no linear module in the {len(language.layers)} layers of the "
+            f"language model; it has {', '.join(_linears(language))}"
+        )
+    if lacking:
+        layer_name, missing = next(iter(lacking.items()))
+        more = f" ({len(lacking)} layers are so)" if len(lacking) > 1 else ""
+        raise VerievalError(
+            f"lora.targets: the layer {layer_name} has no {' and no '.join(missing)}{more}; name it in lora.optional "
+            "if that is how the model is built"
+        )
+    return dict(counts)
+
+
+def _linears(language: Language) -> list[str]:
+    names = {
+        name.rpartition(".")[2]
+        for layer in language.layers
+        for name, module in layer.named_modules()
+        if isinstance(module, nn.Linear)
+    }
+    return sorted(names)
