@@ -6,10 +6,10 @@ from itertools import accumulate
 from random import Random
 
 from finetune.data.synth.design import Family
-from finetune.data.synth.families import arithmetic, compose, counters, logic, registers, select, stream, timing
+from finetune.data.synth.families import arithmetic, compose, counters, logic, machines, memory, registers, select, stream, timing
 
 FAMILIES: tuple[type[Family], ...] = (
-    *select.FAMILIES, *logic.FAMILIES, *arithmetic.FAMILIES, *registers.FAMILIES, *counters.FAMILIES, *compose.FAMILIES, *timing.FAMILIES, *stream.FAMILIES,
+    *select.FAMILIES, *logic.FAMILIES, *arithmetic.FAMILIES, *registers.FAMILIES, *counters.FAMILIES, *compose.FAMILIES, *timing.FAMILIES, *stream.FAMILIES, *memory.FAMILIES, *machines.FAMILIES,
 )  # fmt: skip
 BY_NAME = {kind.name: kind for kind in FAMILIES}
 _CUMULATIVE = tuple(accumulate(kind.share for kind in FAMILIES))
