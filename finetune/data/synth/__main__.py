@@ -17,8 +17,12 @@ from verieval.errors import VerievalError
 @click.command()
 @click.option("--rows", type=click.IntRange(1, 10_000_000), required=True, help="Rows of the corpus.")
 @click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Decides every row.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="JSON lines; .gz compresses.")
-@click.option("--layout", type=click.Choice(["prompt-completion", "chat"]), default="prompt-completion", show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="JSON lines; .gz compresses."
+)
+@click.option(
+    "--layout", type=click.Choice(["prompt-completion", "chat"]), default="prompt-completion", show_default=True
+)
 @click.option(
     "--overlap",
     metavar="NAME[:VARIANT]",
@@ -28,10 +32,19 @@ from verieval.errors import VerievalError
     help="Benchmarks that no row may overlap; may be repeated. Their data is found through VERIEVAL_DATA.",
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
-@click.option("--icarus", type=click.Path(path_type=Path), help="Icarus Verilog installation (default: the one on PATH).")
+@click.option(
+    "--icarus", type=click.Path(path_type=Path), help="Icarus Verilog installation (default: the one on PATH)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
-    rows: int, seed: int, out: Path, layout: str, overlap: tuple[str, ...], jobs: int, icarus: Path | None, as_json: bool
+    rows: int,
+    seed: int,
+    out: Path,
+    layout: str,
+    overlap: tuple[str, ...],
+    jobs: int,
+    icarus: Path | None,
+    as_json: bool,
 ) -> None:
     """Write pairs of a description and Verilog that was compiled, and simulated against a model."""
     from finetune.data.synth.corpus import write_corpus
@@ -46,7 +59,9 @@ def command(
         return
     click.echo(f"{out}: {summary.rows} rows of {len(summary.families)} families in {summary.seconds:.0f} s")
     click.echo(f"sha256 of the lines {summary.sha256}")
-    click.echo(f"{summary.simulated} distinct designs simulated with Icarus Verilog {summary.icarus}, all texts compiled")
+    click.echo(
+        f"{summary.simulated} distinct designs simulated with Icarus Verilog {summary.icarus}, all texts compiled"
+    )
     click.echo("rows by family: " + ", ".join(f"{name} {number}" for name, number in summary.families.items()))
     for reason, number in sorted(summary.dropped.items()):
         click.echo(f"{number} dropped: {reason}")

@@ -110,14 +110,20 @@ class Checker:
     def _run(self, trials: Sequence[Trial]) -> tuple[str, dict[int, int] | None]:
         files: dict[str, bytes] = {}
         for number, trial in enumerate(trials):
-            code = re.sub(rf"\bmodule\s+{re.escape(trial.names['module'])}\b", f"module design_{number}", trial.code, count=1)
+            code = re.sub(
+                rf"\bmodule\s+{re.escape(trial.names['module'])}\b", f"module design_{number}", trial.code, count=1
+            )
             files[f"d{number}.sv"] = code.encode()
             files[f"v{number}.hex"] = trial.vectors.packed().encode()
         files["bench.sv"] = "\n".join(_harness(number, trial) for number, trial in enumerate(trials)).encode()
         sources = [name for name in files if name.endswith(".sv")]
         roots = [word for number in range(len(trials)) for word in ("-s", f"bench_{number}")]
-        compile_step = Step((*self.toolchain.iverilog, "-g2012", *roots, "-o", "sim", *sources), 120.0, "log", makes="sim")
-        done = self._launcher.run(files, [compile_step, Step((*self.toolchain.vvp, "-n", "sim", "-none"), 120.0, "out")])
+        compile_step = Step(
+            (*self.toolchain.iverilog, "-g2012", *roots, "-o", "sim", *sources), 120.0, "log", makes="sim"
+        )
+        done = self._launcher.run(
+            files, [compile_step, Step((*self.toolchain.vvp, "-n", "sim", "-none"), 120.0, "out")]
+        )
         if len(done.steps) < 2:
             return done.printed["log"], None
         return done.printed["out"], {int(found[1]): int(found[2]) for found in _RESULT.finditer(done.printed["out"])}

@@ -274,7 +274,7 @@ def _work(seed: int, numbers: range) -> Made:
     return _maker.make(seed, numbers)
 
 
-class _writer:  # noqa: N801
+class _writer:
     """A file that appears under its name when it is whole."""
 
     def __init__(self, path: Path) -> None:

@@ -1,8 +1,8 @@
 """What a family of designs is: parameters that say everything, a description, code, and a model in Python.
 
-A family is a frozen dataclass. Its fields are the parameters of one design; ``draw`` chooses them. Ports are known by their
-*role*, which never changes; what they are called in one pair is drawn apart (:mod:`finetune.data.synth.names`), so that
-description and code are functions of parameters, names and a source of randomness alone, and the model knows no names.
+A family is a frozen dataclass. Its fields are the parameters of one design; ``draw`` chooses them. Ports are known by
+their *role*, which never changes; what they are called in one pair is drawn apart (:mod:`finetune.data.synth.names`),
+so that description and code follow from parameters, names and a source of randomness, and the model knows no names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m finetune.data.synth.evaluate``: evaluation sets of unseen pairs, and what a model's answers to them are worth.
+"""``python -m finetune.data.synth.evaluate``: sets of unseen pairs, and what a model's answers to them are worth.
 
 There is a set for each split: ``train`` (other pairs of the kinds that training sees), ``parameters``, ``wording`` and
 ``names`` (see :mod:`finetune.data.synth.pairs`). A set is a file of JSON lines, each a whole task: description, ports,
@@ -70,7 +70,9 @@ class Score:
         return Score(self.answers + other.answers, self.compile + other.compile, self.passed + other.passed)
 
     def __str__(self) -> str:
-        return f"{self.passed} of {self.answers} pass ({self.passed / max(self.answers, 1):.3f}), {self.compile} compile"
+        return (
+            f"{self.passed} of {self.answers} pass ({self.passed / max(self.answers, 1):.3f}), {self.compile} compile"
+        )
 
 
 def make_set(split: Split, *, count: int, seed: int) -> list[Item]:
@@ -102,7 +104,9 @@ def bench_text(pair: Pair, vectors: Vectors) -> str:
     """A bench that needs no file; it counts a sample for each comparison."""
     ins, outs, count = vectors.in_bits, vectors.out_bits, len(vectors.rows)
     size = ins + 4 * outs
-    rows = "\n".join(f"        rows[{number}] = {size}'h{word};" for number, word in enumerate(vectors.packed().split("\n")))
+    rows = "\n".join(
+        f"        rows[{number}] = {size}'h{word};" for number, word in enumerate(vectors.packed().split("\n"))
+    )
     compare = "samples = samples + 1; if (((got ^ want{k}) & mask{k}) !== 0) mismatches = mismatches + 1;"
     edge = "ck = 1;" if vectors.clocked else ""
     return f"""// Inputs, and what a model in Python expects of them before and after each clock edge.
@@ -155,7 +159,9 @@ def read_set(path: Path) -> list[Item]:
             task = Task(row["id"], row["prompt"], row["module"], oracle, ports=ports, reference=row["reference"])
             items.append(Item(row["split"], row["family"], task))
         except (KeyError, TypeError) as error:
-            raise VerievalError(f"{path}, line {number}: no task of an evaluation set ({error}); make the set again") from None
+            raise VerievalError(
+                f"{path}, line {number}: no task of an evaluation set ({error}); make the set again"
+            ) from None
     return items
 
 
@@ -183,9 +189,8 @@ def write_suite(items: Iterable[Item], folder: Path) -> None:
             for port in task.ports
         )
         about = f'id = "{place.name}"\nmodule = "{task.module}"\nlevel = "unit"\ntags = ["{item.split}"]\n{ports}'
-        for name, text in {
-            "task.toml": about, "spec.md": task.prompt, "reference.sv": task.reference, "tb.sv": task.oracle.sources[0].text,
-        }.items():  # fmt: skip
+        texts = (about, task.prompt, task.reference, task.oracle.sources[0].text)
+        for name, text in zip(("task.toml", "spec.md", "reference.sv", "tb.sv"), texts, strict=True):
             (place / name).write_text(f"{text}\n")
     temporary.rename(folder)
 
@@ -258,7 +263,9 @@ def suite_command(path: Path, out: Path) -> None:
 @click.argument("path", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("completions", type=click.Path(path_type=Path))
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True)
-@click.option("--icarus", type=click.Path(path_type=Path), help="Icarus Verilog installation (default: the one on PATH).")
+@click.option(
+    "--icarus", type=click.Path(path_type=Path), help="Icarus Verilog installation (default: the one on PATH)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def judge_command(path: Path, completions: Path, jobs: int, icarus: Path | None, as_json: bool) -> None:
     """Judge COMPLETIONS, JSON lines with task_id and text, of the tasks of SET."""
@@ -268,7 +275,12 @@ def judge_command(path: Path, completions: Path, jobs: int, icarus: Path | None,
     scores = judge(read_set(path), answers, find_toolchain(icarus), jobs=jobs)
     total = sum(scores.values(), Score())
     if as_json:
-        click.echo(json.dumps({"all": asdict(total), "families": {name: asdict(score) for name, score in sorted(scores.items())}}, indent=2))
+        click.echo(
+            json.dumps(
+                {"all": asdict(total), "families": {name: asdict(score) for name, score in sorted(scores.items())}},
+                indent=2,
+            )
+        )
         return
     for name, score in sorted(scores.items(), key=lambda item: (item[1].passed / item[1].answers, item[0])):
         click.echo(f"{name:20} {score}")

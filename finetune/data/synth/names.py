@@ -1,7 +1,7 @@
 """What ports, signals and modules are called.
 
-Most names are realistic, from a pool that suits the role; a share is random letters, so that a model learns to copy a name
-and not to remember it. Held-out names are other words and other letters (by hash), never seen in training.
+Most names are realistic, from a pool that suits the role; a share is random letters, so that a model learns to copy a
+name and not to remember it. Held-out names are other words and other letters (by hash), never seen in training.
 """
 
 from __future__ import annotations
@@ -106,19 +106,25 @@ POOLS: Mapping[str, tuple[str, ...]] = {
         "any_flag": "alarm busy done late active seen fault lit armed error open missed",
     }.items()
 }
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 # Words that appear in no pool and in no module name of the training split.
-HELD = tuple(
+HELD = _split(
     """
     payload quux velocity torque ledger mango orbit kelvin fjord glyph nimbus cobalt tensor waltz pixel_v basin crane
     dune ember falcon garnet harbor island jolt kiosk lagoon meadow nectar onyx prism quartz ridge sable tundra umber
     vapor willow yonder zephyr anchor bramble cinder drift eddy fern grove
-    """.split()
-)
-_MODULES = tuple(
     """
-    block unit core cell stage part element device design dut top_module my_module module1 circuit engine box node helper
-    sub main_block ip component logic_unit piece thing
-    """.split()
+)
+_MODULES = _split(
+    """
+    block unit core cell stage part element device design dut top_module my_module module1 circuit engine box node
+    helper sub main_block ip component logic_unit piece thing
+    """
 )
 _HELD_MODULES = ("gadget", "widget", "kernel_u", "macro_blk", "tile", "pod", "gizmo", "slab")
 _SUFFIX = ("", "", "", "", "", "", "_i", "_o", "0", "1", "2", "_a", "_x", "_s")
@@ -135,7 +141,9 @@ def canonical(pins: Iterable[Pin]) -> Names:
     return Names({"module": "p_module"} | {pin.role: f"p_{pin.role}" for pin in pins})
 
 
-def draw(pins: Iterable[Pin], words: tuple[str, ...], rng: Random, *, held: bool = False, taken: frozenset[str]) -> Names:
+def draw(
+    pins: Iterable[Pin], words: tuple[str, ...], rng: Random, *, held: bool = False, taken: frozenset[str]
+) -> Names:
     """Name a design.
 
     Args:
@@ -171,7 +179,9 @@ def _name(pin: Pin, rng: Random, share: float) -> str:
 
 
 def _held(rng: Random) -> str:
-    return rng.choice(HELD) + rng.choice(("", "", "", "_in", "_out", "2")) if rng.random() < 0.6 else _letters(rng, True)
+    return (
+        rng.choice(HELD) + rng.choice(("", "", "", "_in", "_out", "2")) if rng.random() < 0.6 else _letters(rng, True)
+    )
 
 
 def _letters(rng: Random, held: bool) -> str:

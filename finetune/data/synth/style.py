@@ -39,7 +39,8 @@ class Style:
     def draw(rng: Random) -> Style:
         """Choose a style; the common ones often."""
         chances = (0.7, 0.3, 0.6, 0.25, 0.2, 0.1)
-        return Style(*(rng.random() < chance for chance in chances), variant=rng.randrange(VARIANTS))
+        system, block, ternary, begin, plain, tilde = (rng.random() < chance for chance in chances)
+        return Style(system, block, ternary, begin, plain, tilde, rng.randrange(VARIANTS))
 
     def alt(self, count: int) -> int:
         """One of ``count`` ways; the first one as often as the others together."""
@@ -112,9 +113,12 @@ class Style:
             written: roles that an always block assigns.
         """
         regs = set(written)
-        ports, inside = [], []
+        ports: list[str] = []
+        inside: list[str] = []
         for pin in pins:
-            kind = "logic" if self.system else "reg" if pin.role in regs else "wire" if pin.direction == "internal" else ""
+            kind = (
+                "logic" if self.system else "reg" if pin.role in regs else "wire" if pin.direction == "internal" else ""
+            )
             words = [
                 pin.direction if pin.direction != "internal" else "",
                 kind,

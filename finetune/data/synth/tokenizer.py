@@ -1,9 +1,9 @@
 """``python -m finetune.data.synth.tokenizer``: make nano's tokenizer from texts of the corpus.
 
-Byte-level BPE over pieces: a run of letters, one digit, ``_``, or a run of anything else. A name so gets the same tokens in a
-description and in code, whatever stands around it, and a number is its digits. Common words of prose and of Verilog that
-are never names take the space before them along, which saves a third of the tokens. Fixed sentences of the evaluation's
-prompt are one token each. Any text comes back as it was, since all bytes are in the vocabulary.
+Byte-level BPE over pieces: a run of letters, one digit, ``_``, or a run of anything else. A name so gets the same
+tokens in a description and in code, whatever stands around it, and a number is its digits. Common words of prose and of
+Verilog that are never names take the space before them along. Fixed sentences of the evaluation's prompt are one token
+each. Any text comes back as it was, since all bytes are in the vocabulary.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ SPECIAL = ("<pad>", "<eos>", "<bos>", "<unk>", "<|turn>", "<turn|>", "<|channel>
 PHRASES = (
     "Write the Verilog module that the following specification describes.\n\n",
     "\n\nPorts of `",
-    "`, make it synthesizable, and define every module that it uses. Answer with the whole\nmodule, from `module` to "
-    "`endmodule`, in one block that starts with ```verilog and ends with ```.",
+    (
+        "`, make it synthesizable, and define every module that it uses. Answer with the whole\nmodule, from `module` "
+        "to `endmodule`, in one block that starts with ```verilog and ends with ```."
+    ),
     "Name the module `",
     "```verilog\nmodule ",
     "\nendmodule\n```",

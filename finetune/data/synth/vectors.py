@@ -61,7 +61,9 @@ def make_vectors(family: Family, rng: Random) -> Vectors:
     """
     inputs = tuple(pin for pin in family.pins if pin.direction == "input" and pin.role != "clk")
     outputs = tuple(pin for pin in family.pins if pin.direction == "output")
-    rows = tuple(_combinational(family, inputs, outputs, rng) if not family.clocked else _clocked(family, inputs, outputs, rng))
+    rows = tuple(
+        _combinational(family, inputs, outputs, rng) if not family.clocked else _clocked(family, inputs, outputs, rng)
+    )
     return Vectors(inputs, outputs, rows, family.clocked)
 
 
@@ -75,7 +77,9 @@ def _combinational(
         yield _join(inputs, given), value, care, value, care
 
 
-def _clocked(family: Family, inputs: Sequence[Pin], outputs: Sequence[Pin], rng: Random) -> Iterator[tuple[int, int, int, int, int]]:
+def _clocked(
+    family: Family, inputs: Sequence[Pin], outputs: Sequence[Pin], rng: Random
+) -> Iterator[tuple[int, int, int, int, int]]:
     feed = _Feed(family, inputs, rng)
     reset = family.reset
     unknown = reset.kind == "sync"
@@ -109,7 +113,9 @@ class _Feed:
         rng = self.rng
         if self.count % _PHASE == 0:
             self.habits = {
-                pin.role: rng.choice(_HABITS) if (own := self.family.busy(pin.role)) is None else own for pin in self.inputs if pin.width == 1
+                pin.role: rng.choice(_HABITS) if (own := self.family.busy(pin.role)) is None else own
+                for pin in self.inputs
+                if pin.width == 1
             }
         self.count += 1
         given: dict[str, int] = {}
@@ -129,7 +135,9 @@ class _Feed:
         if kind < 0.2:
             return full
         if kind < 0.3:
-            return rng.choice((1 << pin.width - 1, full >> 1, rng.getrandbits(pin.width) & 3, 1 << rng.randrange(pin.width)))
+            return rng.choice(
+                (1 << pin.width - 1, full >> 1, rng.getrandbits(pin.width) & 3, 1 << rng.randrange(pin.width))
+            )
         if kind < 0.4 and self.last:
             return self.last[pin.role]
         if kind < 0.55:

@@ -1,7 +1,7 @@
 """Wording: alternatives for what every description says, and the ways in which a description is laid out.
 
-Every choice is between what training may use and one wording that is held out: it is never used in training, and always in
-the split ``wording``.
+Every choice is between what training may use and one wording that is held out: it is never used in training, and always
+in the split ``wording``.
 """
 
 from __future__ import annotations
@@ -45,12 +45,19 @@ class Words:
     def one(self, name: str) -> str:
         """A one-bit signal is 1."""
         return self.say(
-            f"`{name}` is 1", f"`{name}` is 1", f"`{name}` = 1", f"`{name}` is high", f"`{name}` is set", held=f"`{name}` is asserted"
+            f"`{name}` is 1",
+            f"`{name}` is 1",
+            f"`{name}` = 1",
+            f"`{name}` is high",
+            f"`{name}` is set",
+            held=f"`{name}` is asserted",
         )
 
     def nought(self, name: str) -> str:
         """A one-bit signal is 0."""
-        return self.say(f"`{name}` is 0", f"`{name}` is 0", f"`{name}` = 0", f"`{name}` is low", held=f"`{name}` is deasserted")
+        return self.say(
+            f"`{name}` is 0", f"`{name}` is 0", f"`{name}` = 0", f"`{name}` is low", held=f"`{name}` is deasserted"
+        )
 
     def when(self) -> str:
         """A condition follows."""
@@ -112,7 +119,9 @@ def describe(family: Family, n: Names, rng: Random, *, held: bool = False) -> tu
     words = Words(rng, held=held)
     spec = family.describe(n, words)
     layout = rng.choice(LAYOUTS)
-    text = {"suite": _suite, "bullets": _bullets, "prose": _prose, "table": _table, "lines": _lines}[layout](family, n, words, spec)
+    text = {"suite": _suite, "bullets": _bullets, "prose": _prose, "table": _table, "lines": _lines}[layout](
+        family, n, words, spec
+    )
     if layout != "suite" and rng.random() < 0.3:
         text = text.replace("`", "")
     return text, words.held_used
@@ -152,7 +161,7 @@ def _reset(family: Family, n: Names, w: Words, what: str) -> str:
     if kind == "async":
         return w.say(
             f"As soon as `{rst}` is {level}, without waiting for a clock edge, {what}.",
-            f"As soon as `{rst}` is {level}, without waiting for a clock edge, {what}. This holds while `{rst}` is {level}.",
+            f"As soon as `{rst}` is {level}, without waiting for a clock edge, {what}, as long as `{rst}` is {level}.",
             f"`{rst}` is an asynchronous, active-{polarity} reset: {what}.",
             f"The asynchronous reset `{rst}` (active {polarity}) has this effect: {what}.",
             f"While `{rst}` is {level}, {what}, independently of the clock (asynchronous reset).",
@@ -197,7 +206,12 @@ def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _wrap(text: str, first: str = "", width: int = 100) -> str:
     return textwrap.fill(
-        text, width, initial_indent=first, subsequent_indent=" " * len(first), break_long_words=False, break_on_hyphens=False
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -205,7 +219,9 @@ def _note(family: Family, spec: Spec, n: Names, role: str, w: Words) -> str:
     if role in spec.notes:
         return spec.notes[role]
     if role == "clk":
-        return w.say("state changes on its rising edge", "all state changes on its rising edge", "clock, rising edge", "clock")
+        return w.say(
+            "state changes on its rising edge", "all state changes on its rising edge", "clock, rising edge", "clock"
+        )
     if role == "rst":
         kind = "synchronous" if family.reset.kind == "sync" else "asynchronous"
         return f"{kind} reset, active {'low' if family.reset.low else 'high'}"
@@ -230,7 +246,12 @@ def _suite(family: Family, n: Names, w: Words, spec: Spec) -> str:
         else "",
         w.say("There is no parameter.", "")
         if family.clocked
-        else w.say("There is no clock, no reset and no parameter.", "There is no clock and no reset.", "", held="No clock, no parameter."),
+        else w.say(
+            "There is no clock, no reset and no parameter.",
+            "There is no clock and no reset.",
+            "",
+            held="No clock, no parameter.",
+        ),
     ]
     parts = [f"# {n['module']}", _wrap(_opening(family, n, w, spec)), "## Ports"]
     parts += [" ".join(text for text in about if text)] if any(about) else []
@@ -242,7 +263,11 @@ def _suite(family: Family, n: Names, w: Words, spec: Spec) -> str:
     parts.append(w.say("## Behaviour", "## Behaviour", "## Function", "## Operation"))
     if not family.clocked and w.rng.random() < 0.5:
         parts.append(
-            w.say("The outputs follow the inputs without any storage.", "The outputs follow the inputs at once.", held="No storage.")
+            w.say(
+                "The outputs follow the inputs without any storage.",
+                "The outputs follow the inputs at once.",
+                held="No storage.",
+            )
         )
     if reset:
         parts.append(_wrap(reset))
@@ -265,7 +290,11 @@ def _bullets(family: Family, n: Names, w: Words, spec: Spec) -> str:
     if spec.reset and w.rng.random() < 0.5:
         facts = [facts[-1], *facts[:-1]]
     mark = w.say("- ", "- ", "* ", "-- ")
-    lines = [_opening(family, n, w, spec), *(mark + sentence(fact) for fact in facts), *_rules(spec, n, w, numbered=True)]
+    lines = [
+        _opening(family, n, w, spec),
+        *(mark + sentence(fact) for fact in facts),
+        *_rules(spec, n, w, numbered=True),
+    ]
     return "\n".join([*lines, *_markdown_table(spec.table)])
 
 
@@ -289,9 +318,11 @@ def _lines(family: Family, n: Names, w: Words, spec: Spec) -> str:
 
 def _table(family: Family, n: Names, w: Words, spec: Spec) -> str:
     rows = [("port", "direction", "bits", "meaning")]
-    for port in family.pins:
-        if port.direction != "internal":
-            rows.append((f"`{n[port.role]}`", port.direction, str(port.width), _note(family, spec, n, port.role, w)))
+    rows += [
+        (f"`{n[port.role]}`", port.direction, str(port.width), _note(family, spec, n, port.role, w))
+        for port in family.pins
+        if port.direction != "internal"
+    ]
     facts = [sentence(text) for text in (*spec.facts, _reset(family, n, w, spec.reset)) if text]
     parts = [_opening(family, n, w, spec), "\n".join(_markdown_table(rows)), " ".join(facts)]
     rules = _rules(spec, n, w, numbered=True)

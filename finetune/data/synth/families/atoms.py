@@ -102,3 +102,18 @@ FACTS: Mapping[str, Atom] = {
     "maybe": Atom("word", ("`{y}` is `{a}`, inverted bit by bit when `{s}` is 1", "when `{s}` is 1, `{y}` is the inverse of `{a}`; otherwise it is `{a}`", "`{s}` turns `{a}` over on its way to `{y}`"), "{s} ? ~{a} : {a}", lambda a, b, s, k, w: ~a if s else a, needs="s"),
     "allowed": Atom("bit", ("`{y}` is 1 when `{s}` is 1 and `{a}` is not 0", "`{y}` is 1 when `{a}` is not 0 and `{s}` is 1, otherwise 0", "`{y}` tells that `{a}` is not empty, if `{s}` lets it"), "{s} && ({a} != {w}'d0)", lambda a, b, s, k, w: int(s and a != 0), needs="s"),
 }  # fmt: skip
+# Facts that suit a result as flags, and the names that suit them.
+FLAGS: Mapping[str, str] = {
+    "zero": "zero",
+    "top": "neg",
+    "odd_ones": "par",
+    "odd": "flag",
+    "all": "full",
+    "some": "any",
+}
+
+
+def constant_of(key: str, rng: Random, width: int) -> int:
+    """A constant for a fact; 0 where it has none."""
+    draw = FACTS[key].constant
+    return 0 if draw is None else draw(rng, width)

@@ -9,6 +9,8 @@ from finetune.data.synth.design import Family, Names
 from finetune.data.synth.style import Style
 from finetune.data.synth.words import Words
 
+# What composed designs use.
+WIDTHS = (3, 4, 4, 5, 6, 7, 8, 8, 8, 10, 12, 12, 16, 16)
 _WIDTHS = (2, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16, 18, 20, 24, 27, 32, 32)
 
 

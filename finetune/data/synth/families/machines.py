@@ -11,13 +11,14 @@ from finetune.data.synth.families.common import const_width
 from finetune.data.synth.style import Case, Style
 from finetune.data.synth.words import Words
 
-_STATES = (
+STATES = (
     ("IDLE", "RUN", "WAIT", "DONE", "STOP"), ("S0", "S1", "S2", "S3", "S4"), ("A", "B", "C", "D", "E"),
     ("OFF", "LOW", "MID", "HIGH", "MAX"), ("ZERO", "ONE", "TWO", "THREE", "FOUR"), ("RED", "GREEN", "BLUE", "WHITE", "BLACK"),
 )  # fmt: skip
 
 
-def _parameters(names: tuple[str, ...], size: int, s: Style) -> str:
+def parameters(names: tuple[str, ...], size: int, s: Style) -> str:
+    """Declaration of the states' codes, counted from 0."""
     kind = "localparam" if not s.system else f"localparam logic [{size - 1}:0]" if size > 1 else "localparam logic"
     return f"{kind} " + ", ".join(f"{name} = {size}'d{code}" for code, name in enumerate(names)) + ";"
 
@@ -36,7 +37,13 @@ class SequenceDetector(Clocked):
     @classmethod
     def draw(cls, rng: Random) -> Self:
         length = rng.choice((2, 3, 3, 4, 4, 5))
-        return cls(Reset.draw(rng), tuple(rng.randrange(2) for _ in range(length)), rng.random() < 0.6, rng.random() < 0.5, rng.random() < 0.3)
+        return cls(
+            Reset.draw(rng),
+            tuple(rng.randrange(2) for _ in range(length)),
+            rng.random() < 0.6,
+            rng.random() < 0.5,
+            rng.random() < 0.3,
+        )
 
     @property
     def states(self) -> int:
@@ -46,7 +53,13 @@ class SequenceDetector(Clocked):
     @property
     def pins(self) -> tuple[Pin, ...]:
         more = (inp("en", 1, "valid"),) if self.enable else ()
-        return (*self.head, *more, inp("x", 1, "bit"), out("y", 1, "flag"), own("s", const_width(self.states - 1), "state"))
+        return (
+            *self.head,
+            *more,
+            inp("x", 1, "bit"),
+            out("y", 1, "flag"),
+            own("s", const_width(self.states - 1), "state"),
+        )
 
     def _next(self, matched: int, bit: int) -> int:
         """How much of the pattern is matched after a bit."""
@@ -66,22 +79,60 @@ class SequenceDetector(Clocked):
         kind = "Moore" if self.moore else "Mealy"
         when = f"with `{n.en}` = 1 " if self.enable else ""
         facts = [
-            w.say(f"a bit is taken from `{n.x}` {w.edge(n.clk)} {when}".strip(), f"`{n.x}` is read {w.edge(n.clk)} {when}".strip(), held=f"edges of `{n.clk}` {when}fetch `{n.x}`".replace("  ", " ")),
-            w.say(f"the pattern is {bits}, in the order of arrival", f"the sequence to find is {digits}, first bit first", f"the bits {bits} must come one after the other", held=f"look for {digits}, read from the left"),
+            w.say(
+                f"a bit is taken from `{n.x}` {w.edge(n.clk)} {when}".strip(),
+                f"`{n.x}` is read {w.edge(n.clk)} {when}".strip(),
+                held=f"edges of `{n.clk}` {when}fetch `{n.x}`".replace("  ", " "),
+            ),
+            w.say(
+                f"the pattern is {bits}, in the order of arrival",
+                f"the sequence to find is {digits}, first bit first",
+                f"the bits {bits} must come one after the other",
+                held=f"look for {digits}, read from the left",
+            ),
         ]
         extra = f"`{n.en}` is 1 and " if self.enable else ""
         if self.moore:
-            facts.append(w.say(f"`{n.y}` is 1 after the edge that took the last bit of the pattern, until the next bit is taken", f"Moore output: `{n.y}` is 1 while the last bits taken are the pattern", held=f"`{n.y}` is up once the whole pattern has gone in"))
+            facts.append(
+                w.say(
+                    f"`{n.y}` is 1 after the edge that took the last bit of the pattern, until the next bit is taken",
+                    f"Moore output: `{n.y}` is 1 while the last bits taken are the pattern",
+                    held=f"`{n.y}` is up once the whole pattern has gone in",
+                )
+            )
         else:
-            facts.append(w.say(f"`{n.y}` is combinational (Mealy): 1 while {extra}the bits taken before and `{n.x}` together complete the pattern", f"Mealy output: `{n.y}` is 1 when {extra}`{n.x}` is the last bit of the pattern and the bits before it were taken", held=f"`{n.y}` is up, without delay, when {extra}`{n.x}` would complete the pattern"))
+            facts.append(
+                w.say(
+                    f"`{n.y}` is combinational (Mealy): 1 while {extra}the bits taken before and `{n.x}` together complete the pattern",
+                    f"Mealy output: `{n.y}` is 1 when {extra}`{n.x}` is the last bit of the pattern and the bits before it were taken",
+                    held=f"`{n.y}` is up, without delay, when {extra}`{n.x}` would complete the pattern",
+                )
+            )
         facts.append(
-            w.say("Overlapping patterns count", "bits of one pattern may be part of the next (overlap)", held="a bit can belong to two patterns")
+            w.say(
+                "Overlapping patterns count",
+                "bits of one pattern may be part of the next (overlap)",
+                held="a bit can belong to two patterns",
+            )
             if self.overlap
-            else w.say("Patterns do not overlap: after a pattern the search starts anew", "no overlap: bits of a found pattern are not used again", held="a bit belongs to one pattern only")
+            else w.say(
+                "Patterns do not overlap: after a pattern the search starts anew",
+                "no overlap: bits of a found pattern are not used again",
+                held="a bit belongs to one pattern only",
+            )
         )
         return Spec(
-            noun=w.say(f"a {kind} machine that finds the bit sequence {digits}", f"a detector for the sequence {digits}", f"a sequence detector ({kind}) for the bits {bits}", held=f"a {kind} watcher for {digits}"),
-            verb=w.say(f"detects the bit sequence {digits} in a serial stream", f"finds the pattern {digits} in the stream `{n.x}`", held=f"watches `{n.x}` for {digits}"),
+            noun=w.say(
+                f"a {kind} machine that finds the bit sequence {digits}",
+                f"a detector for the sequence {digits}",
+                f"a sequence detector ({kind}) for the bits {bits}",
+                held=f"a {kind} watcher for {digits}",
+            ),
+            verb=w.say(
+                f"detects the bit sequence {digits} in a serial stream",
+                f"finds the pattern {digits} in the stream `{n.x}`",
+                held=f"watches `{n.x}` for {digits}",
+            ),
             facts=tuple(facts),
             reset=w.say("no bit has been taken", "the search begins anew", "nothing of the pattern is matched"),
         )
@@ -99,7 +150,11 @@ class SequenceDetector(Clocked):
             arms[-1] = ("", arms[-1][1])
         lines = s.clocked(self, n, [f"{n.s} <= {s.lit(size, 0)};"], [(n.en if self.enable else "", s.case(n.s, arms))])
         last = f"{n.x}" if self.pattern[-1] else f"!{n.x}"
-        parts = [f"{n.s} == {size}'d{len(self.pattern)}"] if self.moore else [*([n.en] if self.enable else []), f"{n.s} == {size}'d{len(self.pattern) - 1}", last]
+        parts = (
+            [f"{n.s} == {size}'d{len(self.pattern)}"]
+            if self.moore
+            else [*([n.en] if self.enable else []), f"{n.s} == {size}'d{len(self.pattern) - 1}", last]
+        )
         return s.module(n, self.pins, [*lines, f"assign {n.y} = {' && '.join(parts)};"], ["s"])
 
     def start(self) -> State:
@@ -165,7 +220,7 @@ class MooreMachine(Clocked):
         values = tuple(rng.randrange(1 << size) for _ in range(count))
         if len(set(values)) == 1:
             values = (values[0] ^ 1, *values[1:])
-        return cls(Reset.draw(rng), rng.randrange(len(_STATES)), inputs, tuple(moves), values, size)
+        return cls(Reset.draw(rng), rng.randrange(len(STATES)), inputs, tuple(moves), values, size)
 
     @property
     def pins(self) -> tuple[Pin, ...]:
@@ -175,7 +230,7 @@ class MooreMachine(Clocked):
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return _STATES[self.labels][: len(self.moves)]
+        return STATES[self.labels][: len(self.moves)]
 
     def describe(self, n: Names, w: Words) -> Spec:
         names = self._names
@@ -184,29 +239,72 @@ class MooreMachine(Clocked):
         for state, (look, one, zero) in enumerate(self.moves):
             here, to, other = names[state], names[one], names[zero]
             if look < 0:
-                text = (f"from {here} it goes to {to}", f"{here}: always to {to}", f"in {here}, the next state is {to}")[form]
+                text = (
+                    f"from {here} it goes to {to}",
+                    f"{here}: always to {to}",
+                    f"in {here}, the next state is {to}",
+                )[form]
             else:
                 name = n[f"i{look}"]
-                stay = (f"stays in {here}" if zero == state else f"goes to {other}", f"else to {other}", f"otherwise {other}")[form]
+                stay = (
+                    f"stays in {here}" if zero == state else f"goes to {other}",
+                    f"else to {other}",
+                    f"otherwise {other}",
+                )[form]
                 text = (
                     f"from {here} it goes to {to} when `{name}` is 1, and {stay} when it is 0",
                     f"{here}: to {to} if `{name}` is 1, {stay}",
                     f"in {here}, the next state is {to} when `{name}` = 1, {stay}",
                 )[form]
             lines.append(text)
-            rows.append((here, to if look < 0 else f"{to} if `{n[f'i{look}']}`, else {other}", str(self.outputs[state])))
+            rows.append(
+                (here, to if look < 0 else f"{to} if `{n[f'i{look}']}`, else {other}", str(self.outputs[state]))
+            )
         tabled = w.rng.random() < 0.35
         outputs = ", ".join(f"{value} in {name}" for name, value in zip(names, self.outputs, strict=True))
-        facts = [w.say(f"the states are {', '.join(names)}", f"it has the states {', '.join(names)}", held=f"its states are called {', '.join(names)}")]
+        facts = [
+            w.say(
+                f"the states are {', '.join(names)}",
+                f"it has the states {', '.join(names)}",
+                held=f"its states are called {', '.join(names)}",
+            )
+        ]
         if tabled:
-            facts.append(w.say(f"the table gives the next state {w.edge(n.clk)} and the value of `{n.y}` in each state", f"next states (at rising edges of `{n.clk}`) and `{n.y}` are in the table", held=f"look up the next state and `{n.y}` below"))
+            facts.append(
+                w.say(
+                    f"the table gives the next state {w.edge(n.clk)} and the value of `{n.y}` in each state",
+                    f"next states (at rising edges of `{n.clk}`) and `{n.y}` are in the table",
+                    held=f"look up the next state and `{n.y}` below",
+                )
+            )
         else:
-            facts.append(w.say(f"{w.edge(n.clk)} the state changes", f"the state changes {w.edge(n.clk)}", held=f"`{n.clk}` moves the state"))
+            facts.append(
+                w.say(
+                    f"{w.edge(n.clk)} the state changes",
+                    f"the state changes {w.edge(n.clk)}",
+                    held=f"`{n.clk}` moves the state",
+                )
+            )
             facts += lines
-            facts.append(w.say(f"`{n.y}` is {outputs}", f"the output `{n.y}` depends on the state alone: {outputs}", held=f"`{n.y}` shows {outputs}"))
+            facts.append(
+                w.say(
+                    f"`{n.y}` is {outputs}",
+                    f"the output `{n.y}` depends on the state alone: {outputs}",
+                    held=f"`{n.y}` shows {outputs}",
+                )
+            )
         return Spec(
-            noun=w.say(f"a Moore machine with {len(names)} states", f"a state machine with the states {', '.join(names)}", f"a controller with {len(names)} states", held=f"an automaton of {len(names)} states"),
-            verb=w.say(f"goes through {len(names)} states", f"is a Moore state machine with {len(names)} states", held=f"walks through {len(names)} states"),
+            noun=w.say(
+                f"a Moore machine with {len(names)} states",
+                f"a state machine with the states {', '.join(names)}",
+                f"a controller with {len(names)} states",
+                held=f"an automaton of {len(names)} states",
+            ),
+            verb=w.say(
+                f"goes through {len(names)} states",
+                f"is a Moore state machine with {len(names)} states",
+                held=f"walks through {len(names)} states",
+            ),
             facts=tuple(facts),
             reset=w.say(f"the state is {names[0]}", f"the machine is in {names[0]}"),
             table=(("state", "next state", f"`{n.y}`"), *rows) if tabled else (),
@@ -226,13 +324,16 @@ class MooreMachine(Clocked):
         if len(names) < 1 << size:
             arms.append(("", [f"{n.s} <= {names[0]};"]))
         lines = s.clocked(self, n, [f"{n.s} <= {names[0]};"], [("", s.case(n.s, arms))])
-        outs: list[Case] = [(name, [f"{n.y} = {s.lit(self.out_width, value)};"]) for name, value in zip(names, self.outputs, strict=True)]
+        outs: list[Case] = [
+            (name, [f"{n.y} = {s.lit(self.out_width, value)};"])
+            for name, value in zip(names, self.outputs, strict=True)
+        ]
         outs[-1] = ("", outs[-1][1])
         if self.out_width == 1 and sum(self.outputs) == 1:
             shown, written = [f"assign {n.y} = {n.s} == {names[self.outputs.index(1)]};"], ["s"]
         else:
             shown, written = s.comb(s.case(n.s, outs)), ["s", "y"]
-        return s.module(n, self.pins, [_parameters(names, size, s), *lines, *shown], written)
+        return s.module(n, self.pins, [parameters(names, size, s), *lines, *shown], written)
 
     def start(self) -> State:
         return {"s": 0}
@@ -245,125 +346,7 @@ class MooreMachine(Clocked):
         return {"s": one if look < 0 or i[f"i{look}"] else zero}
 
 
-@dataclass(frozen=True)
-class TimedStates(Clocked):
-    """States that follow one another, each for so many cycles, as lights do."""
-
-    name: ClassVar[str] = "timed_states"
-    labels: int
-    times: tuple[int, ...]
-
-    @classmethod
-    def draw(cls, rng: Random) -> Self:
-        return cls(Reset.draw(rng), rng.randrange(len(_STATES)), tuple(rng.choice((1, 2, 3, 4, 5, 6, 8, 10, 12)) for _ in range(rng.choice((2, 3, 3, 4)))))
-
-    @property
-    def pins(self) -> tuple[Pin, ...]:
-        count = len(self.times)
-        return (*self.head, out("y", count, "any_out"), own("s", const_width(count - 1), "state"), own("c", const_width(max(max(self.times) - 1, 1)), "timer"))
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return _STATES[self.labels][: len(self.times)]
-
-    def describe(self, n: Names, w: Words) -> Spec:
-        names = self._names
-        order = ", ".join(names)
-        spans = ", ".join(f"{name} for {time} cycle{'s' if time > 1 else ''}" for name, time in zip(names, self.times, strict=True))
-        return Spec(
-            noun=w.say(f"a sequencer with the states {order}", f"a timed machine of {len(names)} states", f"a light controller with {len(names)} phases", held=f"a round of {len(names)} phases"),
-            verb=w.say(f"goes through the states {order} by time", f"cycles through {len(names)} timed states", held=f"takes {len(names)} phases in turn"),
-            facts=(
-                w.say(f"the states follow in the order {order}, and then {names[0]} again", f"it goes round through {order}", held=f"the round is {order}"),
-                w.say(f"it is in {spans} of `{n.clk}`", f"the states last: {spans}", held=f"so long are the phases: {spans}"),
-                w.say(f"bit k of `{n.y}` is 1 in the k-th state, counted from 0, so in {names[0]} `{n.y}` is 1", f"`{n.y}` is one-hot: bit 0 for {names[0]}, bit 1 for {names[1]}, and so on", held=f"each phase has its bit of `{n.y}`, bit 0 for {names[0]}"),
-            ),
-            reset=w.say(f"it is in {names[0]} and its time begins", f"the state is {names[0]} and the time counter is 0"),
-        )
-
-    def code(self, n: Names, s: Style) -> str:
-        names, count = self._names, len(self.times)
-        size, wide = const_width(count - 1), const_width(max(max(self.times) - 1, 1))
-        arms: list[Case] = []
-        for state, time in enumerate(self.times):
-            after = names[(state + 1) % count]
-            go = [f"{n.s} <= {after};", f"{n.c} <= {s.lit(wide, 0)};"]
-            arms.append((names[state], s.chain([(f"{n.c} == {wide}'d{time - 1}", go), ("", [f"{n.c} <= {n.c} + {wide}'d1;"])])))
-        if count < 1 << size:
-            arms.append(("", [f"{n.s} <= {names[0]};"]))
-        zero = [f"{n.s} <= {names[0]};", f"{n.c} <= {s.lit(wide, 0)};"]
-        lines = s.clocked(self, n, zero, [("", s.case(n.s, arms))])
-        return s.module(n, self.pins, [_parameters(names, size, s), *lines, f"assign {n.y} = {count}'d1 << {n.s};"], ["s", "c"])
-
-    def start(self) -> State:
-        return {"t": 0}
-
-    def outs(self, state: State, i: Inputs) -> Outputs:
-        left, t = 0, state["t"] % sum(self.times)
-        while t >= self.times[left]:
-            t -= self.times[left]
-            left += 1
-        return {"y": 1 << left}
-
-    def step(self, state: State, i: Inputs) -> State:
-        return {"t": state["t"] + 1}
-
-
-@dataclass(frozen=True)
-class DigitCounter(Clocked):
-    """Two decimal digits that count, 00 up to a limit below 100."""
-
-    name: ClassVar[str] = "digit_counter"
-    last: int
-    enable: bool
-
-    @classmethod
-    def draw(cls, rng: Random) -> Self:
-        return cls(Reset.draw(rng), rng.choice((99, 99, 59, 59, 23, 11, 30, 49, rng.randint(12, 98))), rng.random() < 0.5)
-
-    @property
-    def pins(self) -> tuple[Pin, ...]:
-        return (*self.head, *((inp("en"),) if self.enable else ()), out("t", 4, "reg2"), out("o", 4, "reg1"))
-
-    def describe(self, n: Names, w: Words) -> Spec:
-        tens, ones = divmod(self.last, 10)
-        return Spec(
-            noun=w.say(f"a two-digit BCD counter from 00 to {self.last}", f"a decimal counter with two digits that ends at {self.last}", held=f"a tally of two decimal digits up to {self.last}"),
-            verb=w.say(f"counts from 00 to {self.last} in two decimal digits", f"counts in BCD up to {self.last}", held=f"keeps a decimal tally up to {self.last}"),
-            facts=(
-                w.say(f"`{n.t}` is the tens digit and `{n.o}` the units digit", f"the digits are `{n.t}` (tens) and `{n.o}` (units)", held=f"tens stand at `{n.t}`, units at `{n.o}`"),
-                w.say(f"{w.edge(n.clk)} the number goes up by 1; after {self.last} comes 00", f"the number is incremented {w.edge(n.clk)} and goes from {self.last} to 00", held=f"each edge of `{n.clk}` adds 1, and {self.last} is followed by 00"),
-                w.say(f"when `{n.o}` is 9, it becomes 0 and `{n.t}` goes up by 1", f"`{n.o}` goes from 9 to 0 with a carry into `{n.t}`", held=f"ten units make one of `{n.t}`"),
-                *((w.say(f"it counts only when {w.one(n.en)}", f"When {w.nought(n.en)}, both digits keep their values", held=f"without `{n.en}` it rests"),) if self.enable else ()),
-            ),
-            reset=w.say("both digits are 0", f"`{n.t}` and `{n.o}` become 0"),
-        )
-
-    def code(self, n: Names, s: Style) -> str:
-        tens, ones = divmod(self.last, 10)
-        zero = [f"{n.t} <= {s.lit(4, 0)};", f"{n.o} <= {s.lit(4, 0)};"]
-        inner = s.chain([
-            (f"{n.t} == 4'd{tens} && {n.o} == 4'd{ones}", zero),
-            (f"{n.o} == 4'd9", [f"{n.o} <= {s.lit(4, 0)};", f"{n.t} <= {n.t} + 4'd1;"]),
-            ("", [f"{n.o} <= {n.o} + 4'd1;"]),
-        ])  # fmt: skip
-        return s.module(n, self.pins, s.clocked(self, n, zero, [(n.en if self.enable else "", inner)]), ["t", "o"])
-
-    def start(self) -> State:
-        return {"v": 0}
-
-    def outs(self, state: State, i: Inputs) -> Outputs:
-        return {"t": state["v"] // 10, "o": state["v"] % 10}
-
-    def step(self, state: State, i: Inputs) -> State:
-        return {"v": (state["v"] + 1) % (self.last + 1)} if i.get("en", 1) else state
-
-    def busy(self, role: str) -> float | None:
-        return 0.85
-
-    @property
-    def cycles(self) -> int:
-        return 500
-
-
-FAMILIES = (SequenceDetector, MooreMachine, TimedStates, DigitCounter)
+FAMILIES = (
+    SequenceDetector,
+    MooreMachine,
+)

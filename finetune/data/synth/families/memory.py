@@ -1,4 +1,4 @@
-"""Memories, queues and arbiters."""
+"""Memories and queues."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Self
 
-from finetune.data.synth.design import Clocked, Family, Inputs, Names, Outputs, Pin, Reset, Spec, State, inp, mask, out, own
-from finetune.data.synth.families.common import Expressions
-from finetune.data.synth.style import STEP, Case, Style, span
+from finetune.data.synth.design import (
+    Clocked,
+    Family,
+    Inputs,
+    Names,
+    Outputs,
+    Pin,
+    Reset,
+    Spec,
+    State,
+    inp,
+    out,
+    own,
+)
+from finetune.data.synth.style import STEP, Style, span
 from finetune.data.synth.words import Words
 
 _SIZES = (4, 8, 8, 12, 16, 16, 32)
@@ -32,13 +44,29 @@ class Ram(Family):
     @classmethod
     def draw(cls, rng: Random) -> Self:
         two = rng.random() < 0.4
-        return cls(rng.choice(_SIZES), rng.choice((2, 3, 4, 4, 5)), two, rng.choice(("old", "old", "comb") if two else ("old", "old", "new", "comb", "idle")))
+        return cls(
+            rng.choice(_SIZES),
+            rng.choice((2, 3, 4, 4, 5)),
+            two,
+            rng.choice(("old", "old", "comb") if two else ("old", "old", "new", "comb", "idle")),
+        )
 
     @property
     def pins(self) -> tuple[Pin, ...]:
-        ports = (inp("wa", self.bits, "waddr"), inp("ra", self.bits, "raddr")) if self.two else (inp("wa", self.bits, "addr"),)
+        ports = (
+            (inp("wa", self.bits, "waddr"), inp("ra", self.bits, "raddr"))
+            if self.two
+            else (inp("wa", self.bits, "addr"),)
+        )
         # The array is declared by hand, since it has a second dimension.
-        return (inp("clk"), inp("we"), *ports, inp("d", self.width, "wdata"), out("q", self.width, "rdata"), own("mem", 1))
+        return (
+            inp("clk"),
+            inp("we"),
+            *ports,
+            inp("d", self.width, "wdata"),
+            out("q", self.width, "rdata"),
+            own("mem", 1),
+        )
 
     def describe(self, n: Names, w: Words) -> Spec:
         count = 1 << self.bits
@@ -78,8 +106,17 @@ class Ram(Family):
         )
         facts.append(w.say("there is no reset", "the content is undefined until it is written", ""))
         return Spec(
-            noun=w.say(w.a(f"{'dual' if self.two else 'single'}-port RAM of {count} words of {self.width} bits"), f"a memory with {ports}, {count} x {self.width} bits", f"a RAM of {count} words, {self.width} bits each, with {ports}", held=f"a store of {count} words with {ports}"),
-            verb=w.say(f"stores {count} words of {self.width} bits", f"is a RAM of {count} x {self.width} bits with {ports}", held=f"remembers {count} words of {self.width} bits"),
+            noun=w.say(
+                w.a(f"{'dual' if self.two else 'single'}-port RAM of {count} words of {self.width} bits"),
+                f"a memory with {ports}, {count} x {self.width} bits",
+                f"a RAM of {count} words, {self.width} bits each, with {ports}",
+                held=f"a store of {count} words with {ports}",
+            ),
+            verb=w.say(
+                f"stores {count} words of {self.width} bits",
+                f"is a RAM of {count} x {self.width} bits with {ports}",
+                held=f"remembers {count} words of {self.width} bits",
+            ),
             facts=tuple(fact for fact in facts if fact),
         )
 
@@ -90,7 +127,13 @@ class Ram(Family):
         if self.read == "old":
             lines.append(f"{n.q} <= {word};")
         elif self.read == "new":
-            lines = ([f"if ({n.we}) begin", f"{STEP}{write}", f"{STEP}{n.q} <= {n.d};", "end else", f"{STEP}{n.q} <= {word};"])
+            lines = [
+                f"if ({n.we}) begin",
+                f"{STEP}{write}",
+                f"{STEP}{n.q} <= {n.d};",
+                "end else",
+                f"{STEP}{n.q} <= {word};",
+            ]
         elif self.read == "idle":
             lines += ["else", f"{STEP}{n.q} <= {word};"]
         pins = [pin for pin in self.pins if pin.role != "mem"]
@@ -131,13 +174,24 @@ class RegisterFile(Clocked):
 
     @classmethod
     def draw(cls, rng: Random) -> Self:
-        return cls(Reset.draw(rng), rng.choice(_SIZES), rng.choice((2, 3, 3, 4)), rng.choice((1, 2, 2)), rng.random() < 0.4)
+        return cls(
+            Reset.draw(rng), rng.choice(_SIZES), rng.choice((2, 3, 3, 4)), rng.choice((1, 2, 2)), rng.random() < 0.4
+        )
 
     @property
     def pins(self) -> tuple[Pin, ...]:
         reads = (inp("ra", self.bits, "raddr"), inp("rb", self.bits, "raddr2"))[: self.ports]
         outs = (out("qa", self.width, "rdata"), out("qb", self.width, "rdata2"))[: self.ports]
-        return (*self.head, inp("we"), inp("wa", self.bits, "waddr"), inp("d", self.width, "wdata"), *reads, *outs, own("mem", 1), own("i", 1, "index"))
+        return (
+            *self.head,
+            inp("we"),
+            inp("wa", self.bits, "waddr"),
+            inp("d", self.width, "wdata"),
+            *reads,
+            *outs,
+            own("mem", 1),
+            own("i", 1, "index"),
+        )
 
     def describe(self, n: Names, w: Words) -> Spec:
         count = 1 << self.bits
@@ -149,12 +203,33 @@ class RegisterFile(Clocked):
             )
         ]
         for q, ra in (("qa", "ra"), ("qb", "rb"))[: self.ports]:
-            facts.append(w.say(f"`{n[q]}` is the register `{n[ra]}`, without a clock edge", f"`{n[q]}` shows register `{n[ra]}` at once", f"`{n[q]}` follows `{n[ra]}` combinationally: it is the register with this index", held=f"number `{n[ra]}` stands at `{n[q]}`"))
+            facts.append(
+                w.say(
+                    f"`{n[q]}` is the register `{n[ra]}`, without a clock edge",
+                    f"`{n[q]}` shows register `{n[ra]}` at once",
+                    f"`{n[q]}` follows `{n[ra]}` combinationally: it is the register with this index",
+                    held=f"number `{n[ra]}` stands at `{n[q]}`",
+                )
+            )
         if self.zero:
-            facts.append(w.say("register 0 is always 0, and writes to it are ignored", "register 0 reads as 0, whatever is written to it", held="number 0 cannot be changed and is 0"))
+            facts.append(
+                w.say(
+                    "register 0 is always 0, and writes to it are ignored",
+                    "register 0 reads as 0, whatever is written to it",
+                    held="number 0 cannot be changed and is 0",
+                )
+            )
         return Spec(
-            noun=w.say(w.a(f"register file of {count} registers of {self.width} bits"), f"{count} registers of {self.width} bits with {self.ports} read port{'s' if self.ports > 1 else ''}", held=f"a set of {count} words of {self.width} bits"),
-            verb=w.say(f"keeps {count} registers of {self.width} bits", f"is a register file with {self.ports} read port{'s' if self.ports > 1 else ''}", held=f"holds {count} words of {self.width} bits"),
+            noun=w.say(
+                w.a(f"register file of {count} registers of {self.width} bits"),
+                f"{count} registers of {self.width} bits with {self.ports} read port{'s' if self.ports > 1 else ''}",
+                held=f"a set of {count} words of {self.width} bits",
+            ),
+            verb=w.say(
+                f"keeps {count} registers of {self.width} bits",
+                f"is a register file with {self.ports} read port{'s' if self.ports > 1 else ''}",
+                held=f"holds {count} words of {self.width} bits",
+            ),
             facts=tuple(facts),
             reset=w.say("all registers are 0", f"all {count} registers become 0"),
         )
@@ -220,14 +295,37 @@ class Fifo(Clocked):
                 f"when {w.one(n.pop)} and {w.nought(n.empty)} at the edge, the oldest word is removed; a pop from an empty queue is ignored",
                 held=f"`{n.pop}` drops the oldest word at the edge as long as there is one",
             ),
-            w.say(f"`{n.q}` is the oldest word, without a clock edge; it is undefined while the queue is empty", f"`{n.q}` always shows the oldest word", held=f"the oldest word stands at `{n.q}`"),
-            w.say(f"`{n.empty}` is 1 when there is no word and `{n.full}` is 1 when there are {depth}", f"`{n.full}` is 1 with {depth} words stored, `{n.empty}` with none", held=f"{depth} words make it `{n.full}`, none `{n.empty}`"),
+            w.say(
+                f"`{n.q}` is the oldest word, without a clock edge; it is undefined while the queue is empty",
+                f"`{n.q}` always shows the oldest word",
+                held=f"the oldest word stands at `{n.q}`",
+            ),
+            w.say(
+                f"`{n.empty}` is 1 when there is no word and `{n.full}` is 1 when there are {depth}",
+                f"`{n.full}` is 1 with {depth} words stored, `{n.empty}` with none",
+                held=f"{depth} words make it `{n.full}`, none `{n.empty}`",
+            ),
         ]
         if self.level:
-            facts.append(w.say(f"`{n.n}` is the number of words stored", f"`{n.n}` counts the stored words", held=f"`{n.n}` says how many there are"))
+            facts.append(
+                w.say(
+                    f"`{n.n}` is the number of words stored",
+                    f"`{n.n}` counts the stored words",
+                    held=f"`{n.n}` says how many there are",
+                )
+            )
         return Spec(
-            noun=w.say(w.a(f"synchronous FIFO of {depth} words of {self.width} bits"), f"a queue for {depth} words of {self.width} bits", w.a(f"{self.width}-bit FIFO with a depth of {depth}"), held=f"a line of {depth} words"),
-            verb=w.say(f"queues up to {depth} words of {self.width} bits", f"is a FIFO with a depth of {depth}", held=f"keeps up to {depth} words in order"),
+            noun=w.say(
+                w.a(f"synchronous FIFO of {depth} words of {self.width} bits"),
+                f"a queue for {depth} words of {self.width} bits",
+                w.a(f"{self.width}-bit FIFO with a depth of {depth}"),
+                held=f"a line of {depth} words",
+            ),
+            verb=w.say(
+                f"queues up to {depth} words of {self.width} bits",
+                f"is a FIFO with a depth of {depth}",
+                held=f"keeps up to {depth} words in order",
+            ),
             facts=tuple(facts),
             reset=w.say("the queue is empty", "all words are removed"),
         )
@@ -235,7 +333,10 @@ class Fifo(Clocked):
     def code(self, n: Names, s: Style) -> str:
         size = self.bits
         add, take = f"{n.push} && !{n.full}", f"{n.pop} && !{n.empty}"
-        step = lambda name, sign, wide: f"{name} <= {name} {sign} {wide}'d1;"  # noqa: E731
+
+        def step(name: str, sign: str, wide: int) -> str:
+            return f"{name} <= {name} {sign} {wide}'d1;"
+
         inner = [
             f"if ({add}) begin", f"{STEP}{n.mem}[{n.wp}] <= {n.d};", f"{STEP}{step(n.wp, '+', size)}", "end",
             f"if ({take})", f"{STEP}{step(n.rp, '+', size)}",
@@ -255,7 +356,12 @@ class Fifo(Clocked):
 
     def outs(self, state: State, i: Inputs) -> Outputs:
         words = state["words"]
-        return {"q": words[0] if words else None, "empty": int(not words), "full": int(len(words) == 1 << self.bits), "n": len(words)}
+        return {
+            "q": words[0] if words else None,
+            "empty": int(not words),
+            "full": int(len(words) == 1 << self.bits),
+            "n": len(words),
+        }
 
     def step(self, state: State, i: Inputs) -> State:
         words = state["words"]
@@ -268,101 +374,8 @@ class Fifo(Clocked):
         return 300
 
 
-@dataclass(frozen=True)
-class FixedArbiter(Expressions):
-    """One grant to the lowest or highest request."""
-
-    name: ClassVar[str] = "fixed_arbiter"
-    width: int
-    low: bool
-    any: bool
-
-    @classmethod
-    def draw(cls, rng: Random) -> Self:
-        return cls(rng.choice((2, 3, 4, 4, 5, 6, 8)), rng.random() < 0.6, rng.random() < 0.5)
-
-    @property
-    def pins(self) -> tuple[Pin, ...]:
-        return (inp("r", self.width, "req"), out("g", self.width, "grant"), *((out("v", 1, "any"),) if self.any else ()))
-
-    def describe(self, n: Names, w: Words) -> Spec:
-        end = "lowest" if self.low else "highest"
-        bit = 0 if self.low else self.width - 1
-        facts = [
-            w.say(
-                f"`{n.g}` has a single 1, at the {end} set bit of `{n.r}`; it is 0 when `{n.r}` is 0",
-                f"the {end} request that is 1 gets its bit of `{n.g}`, all other grants are 0",
-                f"bit {bit} of `{n.r}` has the highest priority; only the winner's bit of `{n.g}` is 1",
-                held=f"of `{n.r}`, nothing but the {end} one survives in `{n.g}`",
-            )
-        ]
-        if self.any:
-            facts.append(w.say(f"`{n.v}` is 1 when there is any request", f"`{n.v}` is 1 when `{n.r}` is not 0", held=f"`{n.v}` tells that somebody asks"))
-        return Spec(
-            noun=w.say(f"a fixed priority arbiter for {self.width} requests", w.a(f"{self.width}-way arbiter with fixed priorities"), held=f"a judge between {self.width} requests"),
-            verb=w.say(f"grants one of {self.width} requests by fixed priority", f"chooses the {end} of {self.width} requests", held=f"decides between {self.width} requests"),
-            facts=tuple(facts),
-        )
-
-    def terms(self, n: Names, s: Style) -> dict[str, str]:
-        return {}
-
-    def code(self, n: Names, s: Style) -> str:
-        tail = [f"assign {n.v} = |{n.r};"] if self.any else []
-        if self.low and s.alt(2) == 0:
-            return s.module(n, self.pins, [f"assign {n.g} = {n.r} & (~{n.r} + {self.width}'d1);", *tail])
-        order = range(self.width) if self.low else range(self.width - 1, -1, -1)
-        cases: list[Case] = [(f"{n.r}[{k}]", [f"{n.g} = {self.width}'b{1 << k:0{self.width}b};"]) for k in order]
-        block = s.comb(s.chain([*cases, ("", [f"{n.g} = {self.width}'b{0:0{self.width}b};"])]))
-        return s.module(n, self.pins, [*block, *tail], ["g"])
-
-    def outs(self, state: State, i: Inputs) -> Outputs:
-        r = i["r"]
-        g = r & -r if self.low else (1 << r.bit_length() >> 1)
-        return {"g": g & mask(self.width), "v": int(r != 0)}
-
-
-@dataclass(frozen=True)
-class TurnArbiter(Clocked):
-    """Two requests that take turns."""
-
-    name: ClassVar[str] = "turn_arbiter"
-    first: int
-
-    @classmethod
-    def draw(cls, rng: Random) -> Self:
-        return cls(Reset.draw(rng), rng.choice((0, 1)))
-
-    @property
-    def pins(self) -> tuple[Pin, ...]:
-        return (*self.head, inp("r", 2, "req"), out("g", 2, "grant"), own("last", 1, "ptr"))
-
-    def describe(self, n: Names, w: Words) -> Spec:
-        return Spec(
-            noun=w.say("a round-robin arbiter for two requests", "a fair arbiter of two requests", held="a judge that alternates between two"),
-            verb=w.say("grants two requests in turn", "arbitrates fairly between two requests", held="alternates between two that ask"),
-            facts=(
-                w.say(f"`{n.g}` is combinational: a single request is granted at once, and without a request `{n.g}` is 0", f"when only one bit of `{n.r}` is 1, `{n.g}` equals `{n.r}`; with none it is 0", held=f"who asks alone gets `{n.g}`"),
-                w.say("when both ask, the one that was not granted at the last edge with a grant wins", f"with both bits of `{n.r}` set, the bit of `{n.g}` goes to the one that was not served last", held="if both ask, it is the turn of the other one"),
-                w.say(f"{w.edge(n.clk)} with a grant, its index is stored", f"the last winner is remembered {w.edge(n.clk)} at which `{n.g}` is not 0", held=f"edges of `{n.clk}` with a grant note who it was"),
-            ),
-            reset=w.say(f"request {1 - self.first} counts as served last", f"the stored index is {1 - self.first}, so request {self.first} wins first"),
-        )
-
-    def code(self, n: Names, s: Style) -> str:
-        pick = f"({n.last} ? 2'b01 : 2'b10)"
-        lines = s.clocked(self, n, [f"{n.last} <= 1'b{1 - self.first};"], [(f"{n.g} != 2'b00", [f"{n.last} <= {n.g}[1];"])])
-        return s.module(n, self.pins, [f"assign {n.g} = ({n.r} == 2'b11) ? {pick} : {n.r};", *lines], ["last"])
-
-    def start(self) -> State:
-        return {"last": 1 - self.first}
-
-    def outs(self, state: State, i: Inputs) -> Outputs:
-        return {"g": (1 << 1 - state["last"]) if i["r"] == 3 else i["r"]}
-
-    def step(self, state: State, i: Inputs) -> State:
-        g = self.outs(state, i)["g"]
-        return {"last": int(g == 2)} if g else state
-
-
-FAMILIES = (Ram, RegisterFile, Fifo, FixedArbiter, TurnArbiter)
+FAMILIES = (
+    Ram,
+    RegisterFile,
+    Fifo,
+)

@@ -189,7 +189,9 @@ class Decoder(Family):
         if not s.block:
             one = f"{lines}'d1 << {n.a}"
             text = f"{n.en} ? {one} : {lines}'d0" if self.enable else one
-            return s.module(n, self.pins, [f"assign {n.y} = {invert}({text});" if invert else f"assign {n.y} = {text};"])
+            return s.module(
+                n, self.pins, [f"assign {n.y} = {invert}({text});" if invert else f"assign {n.y} = {text};"]
+            )
         idle = f"{{{lines}{{1'b1}}}}" if self.low else f"{lines}'d0"
         write = f"{n.y}[{n.a}] = 1'b{int(not self.low)};"
         body = [f"{n.y} = {idle};", *([f"if ({n.en})", f"    {write}"] if self.enable else [write])]
@@ -256,7 +258,11 @@ class PriorityEncoder(Family):
         loop = f"for ({'int ' if s.system else ''}{order})"
         body = [f"{n.y} = {s.lit(bits, 0)};", loop, f"    if ({n.a}[i])", f"        {n.y} = i;"]
         head = [] if s.system else ["integer i;"]
-        tail = [f"assign {n.v} = |{n.a};" if s.alt(2) == 0 else f"assign {n.v} = {n.a} != {s.lit(self.width, 0)};"] if self.any else []
+        tail = (
+            [f"assign {n.v} = |{n.a};" if s.alt(2) == 0 else f"assign {n.v} = {n.a} != {s.lit(self.width, 0)};"]
+            if self.any
+            else []
+        )
         return s.module(n, self.pins, [*head, *s.comb(body), *tail], ["y"])
 
     def outs(self, state: State, i: Inputs) -> Outputs:
@@ -294,8 +300,16 @@ class OneHotEncoder(Family):
     def describe(self, n: Names, w: Words) -> Spec:
         lines = 1 << self.bits
         return Spec(
-            noun=w.say(f"a {lines}-to-{self.bits} encoder", f"a one-hot to binary encoder for {lines} lines", held=f"an encoder of {lines} lines"),
-            verb=w.say(f"turns a one-hot word of {lines} bits into an index", f"encodes the one-hot `{n.a}` in binary", held=f"numbers the line of {lines} that is active"),
+            noun=w.say(
+                f"a {lines}-to-{self.bits} encoder",
+                f"a one-hot to binary encoder for {lines} lines",
+                held=f"an encoder of {lines} lines",
+            ),
+            verb=w.say(
+                f"turns a one-hot word of {lines} bits into an index",
+                f"encodes the one-hot `{n.a}` in binary",
+                held=f"numbers the line of {lines} that is active",
+            ),
             facts=(
                 w.say(
                     f"When exactly one bit of `{n.a}` is set, `{n.y}` is its index",
@@ -303,7 +317,11 @@ class OneHotEncoder(Family):
                     f"For `{n.a}` = 1 << k, `{n.y}` is k",
                     held=f"`{n.y}` is the number of the only line of `{n.a}` that is 1",
                 ),
-                w.say(f"For every other `{n.a}`, `{n.y}` is 0", f"In all other cases `{n.y}` is 0", held="Anything else gives 0"),
+                w.say(
+                    f"For every other `{n.a}`, `{n.y}` is 0",
+                    f"In all other cases `{n.y}` is 0",
+                    held="Anything else gives 0",
+                ),
             ),
         )
 
@@ -350,11 +368,16 @@ class Lookup(Family):
                 held=f"a list of {1 << self.bits} constants",
             ),
             verb=w.say(
-                f"looks `{n.a}` up in a table", f"maps the {self.bits}-bit `{n.a}` to {self.width}-bit constants",
+                f"looks `{n.a}` up in a table",
+                f"maps the {self.bits}-bit `{n.a}` to {self.width}-bit constants",
                 held=f"translates `{n.a}` with a table",
             ),
             facts=(
-                w.say(f"`{n.y}` depends on `{n.a}` as the table says", f"The table gives `{n.y}` for each `{n.a}`", held=f"Read `{n.y}` off the table")
+                w.say(
+                    f"`{n.y}` depends on `{n.a}` as the table says",
+                    f"The table gives `{n.y}` for each `{n.a}`",
+                    held=f"Read `{n.y}` off the table",
+                )
                 if tabled
                 else w.say(
                     f"`{n.y}` as a function of `{n.a}`: {', '.join(rows)}",
@@ -362,7 +385,9 @@ class Lookup(Family):
                     held=f"Counting `{n.a}` up from 0, `{n.y}` runs through {order}",
                 ),
             ),
-            table=((f"`{n.a}`", f"`{n.y}`"), *((str(k), str(value)) for k, value in enumerate(self.values))) if tabled else (),
+            table=((f"`{n.a}`", f"`{n.y}`"), *((str(k), str(value)) for k, value in enumerate(self.values)))
+            if tabled
+            else (),
         )
 
     def code(self, n: Names, s: Style) -> str:

@@ -1,4 +1,4 @@
-"""Accumulators, filters and registers with a handshake."""
+"""Accumulators and filters."""
 
 from __future__ import annotations
 
@@ -48,13 +48,34 @@ class Accumulator(Clocked):
             ),
         ]
         if self.enable:
-            facts.append(w.say(f"When {w.nought(n.en)}, {w.keeps(n.q)}", f"nothing is added when {w.nought(n.en)}", f"this is done only when {w.one(n.en)}", held=f"without `{n.en}` there is nothing to add"))
+            facts.append(
+                w.say(
+                    f"When {w.nought(n.en)}, {w.keeps(n.q)}",
+                    f"nothing is added when {w.nought(n.en)}",
+                    f"this is done only when {w.one(n.en)}",
+                    held=f"without `{n.en}` there is nothing to add",
+                )
+            )
         if self.clear:
-            facts.append(w.say(f"When {w.one(n.clear)} at the edge, {w.becomes(n.q, '0')} instead", f"`{n.clear}` sets `{n.q}` to 0 at the edge and has priority", held=f"`{n.clear}` empties `{n.q}` and comes first"))
+            facts.append(
+                w.say(
+                    f"When {w.one(n.clear)} at the edge, {w.becomes(n.q, '0')} instead",
+                    f"`{n.clear}` sets `{n.q}` to 0 at the edge and has priority",
+                    held=f"`{n.clear}` empties `{n.q}` and comes first",
+                )
+            )
         word = "multiply-accumulate unit" if self.product else "accumulator"
         return Spec(
-            noun=w.say(w.a(f"{self.out_width}-bit {word}"), w.a(f"{word} of {self.width}-bit words"), held=f"a sum of {self.width}-bit words"),
-            verb=w.say(f"adds up {'products of ' if self.product else ''}{self.width}-bit numbers", f"accumulates {words}", held=f"sums {self.width}-bit numbers in {self.out_width} bits"),
+            noun=w.say(
+                w.a(f"{self.out_width}-bit {word}"),
+                w.a(f"{word} of {self.width}-bit words"),
+                held=f"a sum of {self.width}-bit words",
+            ),
+            verb=w.say(
+                f"adds up {'products of ' if self.product else ''}{self.width}-bit numbers",
+                f"accumulates {words}",
+                held=f"sums {self.width}-bit numbers in {self.out_width} bits",
+            ),
             facts=(*facts, *((w.say(f"`{n.q}` wraps", f"all numbers are unsigned, and `{n.q}` wraps around", ""),))),
             reset=w.say(f"`{n.q}` is 0", w.becomes(n.q, "0")),
         )
@@ -113,10 +134,25 @@ class Extreme(Clocked):
             )
         ]
         if self.clear:
-            facts.append(w.say(f"When {w.one(n.clear)} at the edge, `{n.q}` becomes {self.first} instead", f"`{n.clear}` sets `{n.q}` to {self.first} at the edge and has priority", held=f"`{n.clear}` brings `{n.q}` back to {self.first} and comes first"))
+            facts.append(
+                w.say(
+                    f"When {w.one(n.clear)} at the edge, `{n.q}` becomes {self.first} instead",
+                    f"`{n.clear}` sets `{n.q}` to {self.first} at the edge and has priority",
+                    held=f"`{n.clear}` brings `{n.q}` back to {self.first} and comes first",
+                )
+            )
         return Spec(
-            noun=w.say(f"a keeper of the {word} sample", w.a(f"{self.width}-bit {'maximum' if self.largest else 'minimum'} tracker"), f"a register for the {word} of {self.width}-bit samples", held=f"a memory of the {word} sample"),
-            verb=w.say(f"keeps the {word} {self.width}-bit sample", f"tracks the {'maximum' if self.largest else 'minimum'} of `{n.a}`", held=f"remembers the {word} sample"),
+            noun=w.say(
+                f"a keeper of the {word} sample",
+                w.a(f"{self.width}-bit {'maximum' if self.largest else 'minimum'} tracker"),
+                f"a register for the {word} of {self.width}-bit samples",
+                held=f"a memory of the {word} sample",
+            ),
+            verb=w.say(
+                f"keeps the {word} {self.width}-bit sample",
+                f"tracks the {'maximum' if self.largest else 'minimum'} of `{n.a}`",
+                held=f"remembers the {word} sample",
+            ),
             facts=tuple(facts),
             reset=w.say(f"`{n.q}` is {self.first}", w.becomes(n.q, str(self.first))),
         )
@@ -154,7 +190,11 @@ class WindowSum(Clocked):
     def draw(cls, rng: Random) -> Self:
         count = rng.choice((2, 2, 3, 3, 4))
         plain = rng.random() < 0.5
-        return cls(Reset.draw(rng), rng.choice((4, 6, 8, 8, 10, 12)), tuple(1 if plain else rng.choice((1, 2, 3, 4, 5)) for _ in range(count)))
+        return cls(
+            Reset.draw(rng),
+            rng.choice((4, 6, 8, 8, 10, 12)),
+            tuple(1 if plain else rng.choice((1, 2, 3, 4, 5)) for _ in range(count)),
+        )
 
     @property
     def out_width(self) -> int:
@@ -164,19 +204,41 @@ class WindowSum(Clocked):
     @property
     def pins(self) -> tuple[Pin, ...]:
         taps = (own(f"s{k}", self.width, f"reg{k}") for k in range(1, len(self.weights) + 1))
-        return (*self.head, inp("v", 1, "valid"), inp("a", self.width, "sample"), out("y", self.out_width, "sum"), *taps)
+        return (
+            *self.head,
+            inp("v", 1, "valid"),
+            inp("a", self.width, "sample"),
+            out("y", self.out_width, "sum"),
+            *taps,
+        )
 
     def describe(self, n: Names, w: Words) -> Spec:
         count = len(self.weights)
         plain = set(self.weights) == {1}
         if plain:
-            result = w.say(f"`{n.y}` is the sum of the last {count} samples", f"`{n.y}` is always the sum of the {count} newest samples", held=f"`{n.y}` adds up what is in the window")
+            result = w.say(
+                f"`{n.y}` is the sum of the last {count} samples",
+                f"`{n.y}` is always the sum of the {count} newest samples",
+                held=f"`{n.y}` adds up what is in the window",
+            )
         else:
             listed = ", ".join(str(value) for value in self.weights)
-            result = w.say(f"`{n.y}` is the sum of the last {count} samples times the weights {listed}, the newest sample first", f"`{n.y}` is a weighted sum: the newest sample has the first of the weights {listed}", held=f"the weights are {listed}, from the newest sample to the oldest")
+            result = w.say(
+                f"`{n.y}` is the sum of the last {count} samples times the weights {listed}, the newest sample first",
+                f"`{n.y}` is a weighted sum: the newest sample has the first of the weights {listed}",
+                held=f"the weights are {listed}, from the newest sample to the oldest",
+            )
         return Spec(
-            noun=w.say(f"a {'moving sum' if plain else 'FIR filter'} of {count} samples", w.a(f"{count}-tap {'moving sum' if plain else 'filter'}"), held=f"a window of {count} samples"),
-            verb=w.say(f"adds the last {count} samples{'' if plain else ' with weights'}", f"sums a window of {count} samples", held=f"looks back over {count} samples"),
+            noun=w.say(
+                f"a {'moving sum' if plain else 'FIR filter'} of {count} samples",
+                w.a(f"{count}-tap {'moving sum' if plain else 'filter'}"),
+                held=f"a window of {count} samples",
+            ),
+            verb=w.say(
+                f"adds the last {count} samples{'' if plain else ' with weights'}",
+                f"sums a window of {count} samples",
+                held=f"looks back over {count} samples",
+            ),
             facts=(
                 w.say(
                     f"{w.edge(n.clk)} with `{n.v}` = 1, `{n.a}` enters a window of the last {count} samples and the oldest one leaves",
@@ -192,7 +254,10 @@ class WindowSum(Clocked):
         taps = [n[f"s{k}"] for k in range(1, len(self.weights) + 1)]
         moves = [f"{right} <= {left};" for left, right in zip([n.a, *taps], taps, strict=False)]
         reset = [f"{tap} <= {s.lit(self.width, 0)};" for tap in taps]
-        total = " + ".join(tap if weight == 1 else f"{tap} * {self.out_width}'d{weight}" for tap, weight in zip(taps, self.weights, strict=True))
+        total = " + ".join(
+            tap if weight == 1 else f"{tap} * {self.out_width}'d{weight}"
+            for tap, weight in zip(taps, self.weights, strict=True)
+        )
         lines = s.clocked(self, n, reset, [(n.v, moves)])
         return s.module(n, self.pins, [*lines, f"assign {n.y} = {total};"], [f"s{k}" for k in range(1, len(taps) + 1)])
 
@@ -206,106 +271,8 @@ class WindowSum(Clocked):
         return {"taps": [i["a"], *state["taps"][:-1]]} if i["v"] else state
 
 
-@dataclass(frozen=True)
-class Stage(Clocked):
-    """A pipeline register with valid and ready."""
-
-    name: ClassVar[str] = "handshake_stage"
-    width: int
-
-    @classmethod
-    def draw(cls, rng: Random) -> Self:
-        return cls(Reset.draw(rng), width(rng))
-
-    @property
-    def pins(self) -> tuple[Pin, ...]:
-        return (
-            *self.head, inp("iv", 1, "valid"), out("ir", 1, "ready"), inp("d", self.width, "din"),
-            out("ov", 1, "flag2"), inp("rdy", 1, "re"), out("q", self.width, "dout"),
-        )  # fmt: skip
-
-    def describe(self, n: Names, w: Words) -> Spec:
-        return Spec(
-            noun=w.say(w.a(f"{self.width}-bit pipeline stage with valid and ready"), w.a(f"{self.width}-bit register with a handshake on both sides"), held=f"a box for one {self.width}-bit word"),
-            verb=w.say(f"holds one {self.width}-bit word between two handshakes", "passes words on with valid and ready", held="stores a word until it is fetched"),
-            facts=(
-                w.say(f"`{n.ir}` is 1 when `{n.ov}` is 0 or `{n.rdy}` is 1", f"`{n.ir}` is combinational: not `{n.ov}`, or `{n.rdy}`", held=f"`{n.ir}` says that the place is free or becomes free"),
-                w.say(
-                    f"{w.edge(n.clk)} with `{n.ir}` = 1, `{n.ov}` becomes `{n.iv}`, and if `{n.iv}` is 1, `{n.q}` becomes `{n.d}`",
-                    f"when `{n.ir}` is 1 at a rising edge of `{n.clk}`, `{n.ov}` takes `{n.iv}`, and `{n.q}` takes `{n.d}` if `{n.iv}` is 1",
-                    held=f"as long as `{n.ir}` allows it, each edge of `{n.clk}` moves `{n.iv}` to `{n.ov}` and, with it, `{n.d}` to `{n.q}`",
-                ),
-                w.say(f"When `{n.ir}` is 0, both keep their values", f"otherwise `{n.ov}` and `{n.q}` do not change", held="else nothing moves"),
-            ),
-            reset=w.say(f"`{n.ov}` and `{n.q}` are 0", f"`{n.ov}` and `{n.q}` become 0"),
-        )
-
-    def code(self, n: Names, s: Style) -> str:
-        inner = [f"{n.ov} <= {n.iv};", f"if ({n.iv})", f"    {n.q} <= {n.d};"]
-        lines = s.clocked(self, n, [f"{n.ov} <= 1'b0;", f"{n.q} <= {s.lit(self.width, 0)};"], [(n.ir, inner)])
-        return s.module(n, self.pins, [f"assign {n.ir} = {s.inverted(n.ov)} || {n.rdy};", *lines], ["ov", "q"])
-
-    def start(self) -> State:
-        return {"ov": 0, "q": 0}
-
-    def outs(self, state: State, i: Inputs) -> Outputs:
-        return {"ov": state["ov"], "q": state["q"], "ir": int(not state["ov"] or i["rdy"])}
-
-    def step(self, state: State, i: Inputs) -> State:
-        if state["ov"] and not i["rdy"]:
-            return state
-        return {"ov": i["iv"], "q": i["d"] if i["iv"] else state["q"]}
-
-
-@dataclass(frozen=True)
-class ValidPipe(Clocked):
-    """A combinational result in a register, with its valid bit beside it."""
-
-    name: ClassVar[str] = "valid_pipe"
-    width: int
-    kind: str
-    keep: bool
-
-    @classmethod
-    def draw(cls, rng: Random) -> Self:
-        return cls(Reset.draw(rng), width(rng, most=16), rng.choice(("add", "sub", "and", "or", "xor")), rng.random() < 0.6)
-
-    @property
-    def pins(self) -> tuple[Pin, ...]:
-        return (*self.head, inp("v", 1, "valid"), inp("a", self.width), inp("b", self.width), out("ov", 1, "flag"), out("y", self.width))
-
-    def describe(self, n: Names, w: Words) -> Spec:
-        text = {"add": f"`{n.a}` + `{n.b}`", "sub": f"`{n.a}` - `{n.b}`", "and": f"`{n.a}` AND `{n.b}`", "or": f"`{n.a}` OR `{n.b}`", "xor": f"`{n.a}` XOR `{n.b}`"}[self.kind]
-        only = f" when {w.one(n.v)}" if self.keep else ""
-        facts = [
-            w.say(f"{w.edge(n.clk)}, `{n.y}` becomes {text}{only}", f"`{n.y}` takes {text} {w.edge(n.clk)}{only}", held=f"each edge of `{n.clk}` puts {text} into `{n.y}`{only}"),
-            w.say(f"`{n.ov}` is `{n.v}` delayed by one clock cycle", f"{w.edge(n.clk)}, `{n.ov}` becomes `{n.v}`", held=f"`{n.ov}` follows `{n.v}` one edge later"),
-        ]
-        if self.keep:
-            facts.append(w.say(f"When {w.nought(n.v)}, {w.keeps(n.y)}", held=f"without `{n.v}`, {w.keeps(n.y)}"))
-        return Spec(
-            noun=w.say(w.a(f"{self.width}-bit registered {self.kind} unit with a valid bit"), f"a one-stage pipeline for {text}", held=f"a clocked unit for {text}"),
-            verb=w.say(f"computes {text} in one clock cycle", f"registers {text} with its valid bit", held=f"delivers {text} one edge later"),
-            facts=tuple(facts),
-            reset=w.say(f"`{n.ov}` and `{n.y}` are 0", f"`{n.ov}` and `{n.y}` become 0"),
-        )
-
-    def code(self, n: Names, s: Style) -> str:
-        sign = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}[self.kind]
-        write = f"{n.y} <= {n.a} {sign} {n.b};"
-        inner = [f"{n.ov} <= {n.v};", *([f"if ({n.v})", f"    {write}"] if self.keep else [write])]
-        return s.module(n, self.pins, s.clocked(self, n, [f"{n.ov} <= 1'b0;", f"{n.y} <= {s.lit(self.width, 0)};"], [("", inner)]), ["ov", "y"])
-
-    def start(self) -> State:
-        return {"ov": 0, "y": 0}
-
-    def outs(self, state: State, i: Inputs) -> Outputs:
-        return dict(state)
-
-    def step(self, state: State, i: Inputs) -> State:
-        a, b = i["a"], i["b"]
-        value = {"add": a + b, "sub": a - b, "and": a & b, "or": a | b, "xor": a ^ b}[self.kind] & mask(self.width)
-        return {"ov": i["v"], "y": value if i["v"] or not self.keep else state["y"]}
-
-
-FAMILIES = (Accumulator, Extreme, WindowSum, Stage, ValidPipe)
+FAMILIES = (
+    Accumulator,
+    Extreme,
+    WindowSum,
+)

@@ -31,15 +31,29 @@ class Debouncer(Clocked):
     def describe(self, n: Names, w: Words) -> Spec:
         k = self.samples
         return Spec(
-            noun=w.say(f"a debouncer for {k} samples", f"a debounce filter of {k} clock cycles", f"a filter that takes a change after {k} equal samples", held=f"a cleaner for a noisy line, {k} samples long"),
-            verb=w.say(f"debounces `{n.x}`", f"filters short pulses of `{n.x}` out", f"follows `{n.x}` after {k} equal samples", held=f"waits until `{n.x}` has settled"),
+            noun=w.say(
+                f"a debouncer for {k} samples",
+                f"a debounce filter of {k} clock cycles",
+                f"a filter that takes a change after {k} equal samples",
+                held=f"a cleaner for a noisy line, {k} samples long",
+            ),
+            verb=w.say(
+                f"debounces `{n.x}`",
+                f"filters short pulses of `{n.x}` out",
+                f"follows `{n.x}` after {k} equal samples",
+                held=f"waits until `{n.x}` has settled",
+            ),
             facts=(
                 w.say(
                     f"`{n.y}` takes the value of `{n.x}` at the {k}th rising edge of `{n.clk}` in a row at which they differ",
                     f"a counter counts the edges of `{n.clk}` at which `{n.x}` differs from `{n.y}`; at the {k}th in a row `{n.y}` becomes `{n.x}` and the counter 0",
                     held=f"once `{n.x}` has been unlike `{n.y}` at {k} edges of `{n.clk}` without a break, `{n.y}` follows",
                 ),
-                w.say(f"an edge at which `{n.x}` equals `{n.y}` sets the count back to 0", f"whenever they are equal, counting starts again from 0", held="if they agree, all is forgotten"),
+                w.say(
+                    f"an edge at which `{n.x}` equals `{n.y}` sets the count back to 0",
+                    "whenever they are equal, counting starts again from 0",
+                    held="if they agree, all is forgotten",
+                ),
             ),
             reset=w.say(f"`{n.y}` and the counter are 0", f"`{n.y}` and the count become 0"),
         )
@@ -105,21 +119,42 @@ class OneShot(Clocked):
         long = f"`{n.m}`" if self.bits else str(self.length)
         name = f"`{n.c}`" if self.bits else "a counter"
         late = (
-            w.say(f"A trigger during the pulse begins it anew with {long} cycles", f"when {w.one(n.t)} at an edge during the pulse, {name} becomes {long} again", held="it can be stretched by another trigger")
+            w.say(
+                f"A trigger during the pulse begins it anew with {long} cycles",
+                f"when {w.one(n.t)} at an edge during the pulse, {name} becomes {long} again",
+                held="it can be stretched by another trigger",
+            )
             if self.again
-            else w.say("A trigger during the pulse is ignored", f"while {name} is not 0, `{n.t}` has no effect", held="another trigger in between is lost")
+            else w.say(
+                "A trigger during the pulse is ignored",
+                f"while {name} is not 0, `{n.t}` has no effect",
+                held="another trigger in between is lost",
+            )
         )
         when = f"when {w.one(n.t)}" if self.again else f"when {w.one(n.t)} and {name} is 0"
         return Spec(
-            noun=w.say(f"a pulse generator with a length of {long} cycles", f"a {'retriggerable ' if self.again else ''}one-shot of {long} clock cycles", f"a monostable that lasts {long} cycles", held=f"a stretcher to {long} cycles"),
-            verb=w.say(f"turns a trigger into a pulse of {long} clock cycles", f"gives a pulse of {long} cycles for a trigger", held=f"answers `{n.t}` with {long} cycles of 1"),
+            noun=w.say(
+                f"a pulse generator with a length of {long} cycles",
+                f"a {'retriggerable ' if self.again else ''}one-shot of {long} clock cycles",
+                f"a monostable that lasts {long} cycles",
+                held=f"a stretcher to {long} cycles",
+            ),
+            verb=w.say(
+                f"turns a trigger into a pulse of {long} clock cycles",
+                f"gives a pulse of {long} cycles for a trigger",
+                held=f"answers `{n.t}` with {long} cycles of 1",
+            ),
             facts=(
                 w.say(
                     f"{w.edge(n.clk)}, {name} becomes {long} {when}; otherwise it goes down by 1 as long as it is not 0",
                     f"{when} at a rising edge of `{n.clk}`, {name} is set to {long}; at other edges it is decremented until it is 0",
                     held=f"`{n.t}` fills {name} with {long} {when}, and each other edge of `{n.clk}` takes 1 away until nothing is left",
                 ),
-                w.say(f"`{n.y}` is 1 while {name} is not 0", f"`{n.y}` is 1 exactly when {name} is not 0", held=f"`{n.y}` shows that something is left"),
+                w.say(
+                    f"`{n.y}` is 1 while {name} is not 0",
+                    f"`{n.y}` is 1 exactly when {name} is not 0",
+                    held=f"`{n.y}` shows that something is left",
+                ),
                 late,
             ),
             reset=w.say(f"{name} is 0", f"{name} becomes 0"),
@@ -188,10 +223,25 @@ class Pwm(Clocked):
             ),
         ]
         if self.enable:
-            facts.append(w.say(f"the counter stands still when {w.nought(n.en)}", f"`{n.en}` enables the counter", held=f"without `{n.en}` the counter rests"))
+            facts.append(
+                w.say(
+                    f"the counter stands still when {w.nought(n.en)}",
+                    f"`{n.en}` enables the counter",
+                    held=f"without `{n.en}` the counter rests",
+                )
+            )
         return Spec(
-            noun=w.say(w.a(f"{self.width}-bit PWM generator"), f"a pulse width modulator with a period of {p} cycles", f"a PWM output with {p} steps", held=f"a dimmer with {p} steps"),
-            verb=w.say(f"generates a PWM signal with a period of {p} cycles", f"makes a pulse whose width `{n.m}` sets", held=f"dims `{n.y}` in {p} steps"),
+            noun=w.say(
+                w.a(f"{self.width}-bit PWM generator"),
+                f"a pulse width modulator with a period of {p} cycles",
+                f"a PWM output with {p} steps",
+                held=f"a dimmer with {p} steps",
+            ),
+            verb=w.say(
+                f"generates a PWM signal with a period of {p} cycles",
+                f"makes a pulse whose width `{n.m}` sets",
+                held=f"dims `{n.y}` in {p} steps",
+            ),
             facts=tuple(facts),
             reset=w.say("the counter is 0", "the counter becomes 0"),
         )
@@ -202,9 +252,16 @@ class Pwm(Clocked):
         if self.period == 1 << size:
             cases: list[Case] = [(n.en if self.enable else "", [f"{c} <= {step};"])]
         elif s.ternary:
-            cases = [(n.en if self.enable else "", [f"{c} <= ({c} == {size}'d{self.period - 1}) ? {s.lit(size, 0)} : {step};"])]
+            cases = [
+                (
+                    n.en if self.enable else "",
+                    [f"{c} <= ({c} == {size}'d{self.period - 1}) ? {s.lit(size, 0)} : {step};"],
+                )
+            ]
         else:
-            inner = s.chain([(f"{c} == {size}'d{self.period - 1}", [f"{c} <= {s.lit(size, 0)};"]), ("", [f"{c} <= {step};"])])
+            inner = s.chain(
+                [(f"{c} == {size}'d{self.period - 1}", [f"{c} <= {s.lit(size, 0)};"]), ("", [f"{c} <= {step};"])]
+            )
             cases = [(n.en if self.enable else "", inner)]
         lines = s.clocked(self, n, [f"{c} <= {s.lit(size, 0)};"], cases)
         return s.module(n, self.pins, [*lines, f"assign {n.y} = {c} < {n.m};"], ["c"])
@@ -239,7 +296,9 @@ class Watchdog(Clocked):
 
     @classmethod
     def draw(cls, rng: Random) -> Self:
-        return cls(Reset.draw(rng), rng.choice((3, 4, 5, 7, 8, 10, 12, 15, 16, 20, 25, 30, 31, 40, 50, 63)), rng.random() < 0.5)
+        return cls(
+            Reset.draw(rng), rng.choice((3, 4, 5, 7, 8, 10, 12, 15, 16, 20, 25, 30, 31, 40, 50, 63)), rng.random() < 0.5
+        )
 
     @property
     def pins(self) -> tuple[Pin, ...]:
@@ -248,13 +307,29 @@ class Watchdog(Clocked):
     def describe(self, n: Names, w: Words) -> Spec:
         m = self.limit
         end = (
-            w.say(f"At {m} the counter stays, until `{n.k}` or a reset", f"the counter stops at {m}", held=f"at {m} it rests")
+            w.say(
+                f"At {m} the counter stays, until `{n.k}` or a reset",
+                f"the counter stops at {m}",
+                held=f"at {m} it rests",
+            )
             if self.sticky
-            else w.say(f"After {m} the counter starts again from 0", f"an edge without `{n.k}` at which the counter is {m} sets it to 0", held=f"at {m} it begins anew")
+            else w.say(
+                f"After {m} the counter starts again from 0",
+                f"an edge without `{n.k}` at which the counter is {m} sets it to 0",
+                held=f"at {m} it begins anew",
+            )
         )
         return Spec(
-            noun=w.say(f"a watchdog timer of {m} cycles", f"a timeout counter with the limit {m}", held=f"a guard that waits {m} cycles"),
-            verb=w.say(f"watches that `{n.k}` comes in time", f"counts to {m} unless `{n.k}` clears it", held=f"gets angry after {m} cycles without `{n.k}`"),
+            noun=w.say(
+                f"a watchdog timer of {m} cycles",
+                f"a timeout counter with the limit {m}",
+                held=f"a guard that waits {m} cycles",
+            ),
+            verb=w.say(
+                f"watches that `{n.k}` comes in time",
+                f"counts to {m} unless `{n.k}` clears it",
+                held=f"gets angry after {m} cycles without `{n.k}`",
+            ),
             facts=(
                 w.say(
                     f"{w.edge(n.clk)}, a counter becomes 0 when {w.one(n.k)} and goes up by 1 otherwise",
@@ -262,7 +337,11 @@ class Watchdog(Clocked):
                     held=f"`{n.k}` empties a counter, and every other edge of `{n.clk}` adds 1",
                 ),
                 end,
-                w.say(f"`{n.y}` is 1 while the counter is {m}", f"`{n.y}` is 1 exactly when the counter equals {m}", held=f"`{n.y}` shows that {m} is there"),
+                w.say(
+                    f"`{n.y}` is 1 while the counter is {m}",
+                    f"`{n.y}` is 1 exactly when the counter equals {m}",
+                    held=f"`{n.y}` shows that {m} is there",
+                ),
             ),
             reset=w.say("the counter is 0", "the counter becomes 0"),
         )
@@ -271,7 +350,11 @@ class Watchdog(Clocked):
         size, c = const_width(self.limit), n.c
         at = f"{c} == {size}'d{self.limit}"
         zero, step = f"{c} <= {s.lit(size, 0)};", f"{c} <= {c} + {size}'d1;"
-        cases: list[Case] = [(n.k, [zero]), (f"{c} != {size}'d{self.limit}", [step])] if self.sticky else [(n.k, [zero]), (at, [zero]), ("", [step])]
+        cases: list[Case] = (
+            [(n.k, [zero]), (f"{c} != {size}'d{self.limit}", [step])]
+            if self.sticky
+            else [(n.k, [zero]), (at, [zero]), ("", [step])]
+        )
         return s.module(n, self.pins, [*s.clocked(self, n, [zero], cases), f"assign {n.y} = {at};"], ["c"])
 
     def start(self) -> State:
