@@ -53,6 +53,12 @@ class Names:
     def __contains__(self, role: object) -> bool:
         return role in self._roles
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Names) and self._roles == other._roles
+
+    def __repr__(self) -> str:
+        return f"Names({self._roles})"
+
     def __getattr__(self, role: str) -> str:
         try:
             return self.__dict__["_roles"][role]  # type: ignore[no-any-return]

@@ -126,6 +126,7 @@ _MODULES = _split(
     helper sub main_block ip component logic_unit piece thing
     """
 )
+_REAL = frozenset(word for pool in POOLS.values() for word in pool) | {*HELD, *_MODULES}
 _HELD_MODULES = ("gadget", "widget", "kernel_u", "macro_blk", "tile", "pod", "gizmo", "slab")
 _SUFFIX = ("", "", "", "", "", "", "_i", "_o", "0", "1", "2", "_a", "_x", "_s")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -189,7 +190,7 @@ def _letters(rng: Random, held: bool) -> str:
     while True:
         name = "".join(rng.choice(_LETTERS) for _ in range(rng.randint(2, 6)))
         name += rng.choice(("", "", "", str(rng.randrange(10)), "_" + rng.choice(_LETTERS) + rng.choice(_LETTERS)))
-        if held_out(name, 5) is held and name not in KEYWORDS:
+        if held_out(name, 5) is held and name not in KEYWORDS and name not in _REAL:
             return name
 
 

@@ -14,6 +14,7 @@ _WIDTHS = (3, 4, 4, 5, 6, 7, 8, 8, 8, 10, 12, 12, 16, 16)
 
 Condition = tuple[Any, ...]
 Action = tuple[str, int]
+_Rule = tuple[tuple[Condition, ...], Action | None, Action | None]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Rules(Clocked):
     width: int
     inputs: int
     flag: bool
-    rules: tuple[tuple[tuple[Condition, ...], Action | None, Action | None], ...]
+    rules: tuple[_Rule, ...]
     shown: tuple[str, int]
     init: int
 
@@ -40,7 +41,7 @@ class Rules(Clocked):
         top = rng.choice((mask(size), min(mask(size), rng.randint(2, 20))))
         roles = [f"i{k}" for k in range(inputs)]
         free = [(role,) for role in roles]
-        rules = []
+        rules: list[_Rule] = []
         for place in range(count):
             last = place == count - 1
             role = free[place % len(free)][0] if place < len(free) else rng.choice(roles)
@@ -66,6 +67,7 @@ class Rules(Clocked):
                 conditions = []
             rules.append((tuple(conditions), *_actions(rng, flag, size, top)))
         shown = rng.choice((("", 0), ("is", 0), ("is", top), ("least", rng.randint(1, top))))
+        inputs, rules = _renumbered(rules)
         return cls(Reset.draw(rng), size, inputs, flag, tuple(rules), shown, rng.choice((0, 0, 0, top)))
 
     @property
@@ -256,6 +258,21 @@ class Rules(Clocked):
     @property
     def cycles(self) -> int:
         return 320
+
+
+def _renumbered(rules: list[_Rule]) -> tuple[int, list[_Rule]]:
+    """Without inputs that nothing looks at; how many there are then."""
+    used = sorted({condition[1] for conditions, _, _ in rules for condition in conditions if condition[0] == "in"})
+    new = {role: f"i{place}" for place, role in enumerate(used)}
+    changed = [
+        (
+            tuple(("in", new[part[1]], part[2]) if part[0] == "in" else part for part in conditions),
+            count,
+            flag,
+        )
+        for conditions, count, flag in rules
+    ]
+    return len(used), changed
 
 
 def _acted(action: Action, value: int, data: int) -> int:

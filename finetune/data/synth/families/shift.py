@@ -93,7 +93,7 @@ class ShiftRegister(Clocked):
                 w.a(f"{size}-bit shift register{' with load' if self.load else ''}"),
                 w.a(f"{size}-bit {kind} shift register"),
                 f"a shift register of {size} bits",
-                held=f"a chain of {size} flip-flops",
+                held=f"a row of {size} flip-flops",
             ),
             verb=w.say(
                 f"shifts `{n.x}` into a {size}-bit register",
