@@ -53,9 +53,16 @@ class Outcome:
 class Checker:
     """Runs Icarus; use it as a context manager. Not thread-safe."""
 
-    def __init__(self, toolchain: Toolchain) -> None:
+    def __init__(self, toolchain: Toolchain, cpu: float = 120.0) -> None:
+        """Start.
+
+        Args:
+            toolchain: compiles and simulates.
+            cpu: seconds that one run of a tool may take.
+        """
         self.toolchain = toolchain
-        self._launcher = Launcher(Limits(compile_cpu=120, simulate_cpu=120))
+        self._cpu = cpu
+        self._launcher = Launcher(Limits(compile_cpu=cpu, simulate_cpu=cpu))
 
     def __enter__(self) -> Checker:
         return self
@@ -64,14 +71,14 @@ class Checker:
         self._launcher.close()
 
     def simulate(self, trials: Sequence[Trial]) -> list[Outcome]:
-        """Check trials together; where the compiler refuses them, halves are tried, down to the one at fault."""
+        """Check trials together; where the compiler refuses them or one has no end, halves are tried, down to it."""
         if not trials:
             return []
-        log, found = self._run(trials)
-        if found is not None:
-            return [Outcome(True, found.get(number), log if found.get(number) else "") for number in range(len(trials))]
+        compiled, log, found = self._run(trials)
+        if len(found) == len(trials):
+            return [Outcome(True, found[number], log if found[number] else "") for number in range(len(trials))]
         if len(trials) == 1:
-            return [Outcome(False, None, log)]
+            return [Outcome(compiled, None, log)]
         half = len(trials) // 2
         return [*self.simulate(trials[:half]), *self.simulate(trials[half:])]
 
@@ -96,7 +103,7 @@ class Checker:
     def _compile(self, codes: Sequence[str], group: Sequence[int], said: list[str]) -> None:
         files = {f"c{number}.sv": codes[number].encode() for number in group}
         argv = (*self.toolchain.iverilog, *COMPILE_FLAGS, "-t", "null", *files)
-        done = self._launcher.run(files, [Step(argv, 120.0, "log")])
+        done = self._launcher.run(files, [Step(argv, self._cpu, "log")])
         log = done.printed["log"]
         if done.steps[0].returncode == 0:
             return
@@ -107,7 +114,8 @@ class Checker:
         self._compile(codes, group[:half], said)
         self._compile(codes, group[half:], said)
 
-    def _run(self, trials: Sequence[Trial]) -> tuple[str, dict[int, int] | None]:
+    def _run(self, trials: Sequence[Trial]) -> tuple[bool, str, dict[int, int]]:
+        """Whether they compile, what was printed, and the mismatches of each that came to its end."""
         files: dict[str, bytes] = {}
         for number, trial in enumerate(trials):
             code = re.sub(
@@ -118,15 +126,16 @@ class Checker:
         files["bench.sv"] = "\n".join(_harness(number, trial) for number, trial in enumerate(trials)).encode()
         sources = [name for name in files if name.endswith(".sv")]
         roots = [word for number in range(len(trials)) for word in ("-s", f"bench_{number}")]
-        compile_step = Step(
-            (*self.toolchain.iverilog, "-g2012", *roots, "-o", "sim", *sources), 120.0, "log", makes="sim"
-        )
-        done = self._launcher.run(
-            files, [compile_step, Step((*self.toolchain.vvp, "-n", "sim", "-none"), 120.0, "out")]
-        )
+        argv = (*self.toolchain.iverilog, "-g2012", *roots, "-o", "sim", *sources)
+        steps = [
+            Step(argv, self._cpu, "log", makes="sim"),
+            Step((*self.toolchain.vvp, "-n", "sim", "-none"), self._cpu, "out"),
+        ]
+        done = self._launcher.run(files, steps)
         if len(done.steps) < 2:
-            return done.printed["log"], None
-        return done.printed["out"], {int(found[1]): int(found[2]) for found in _RESULT.finditer(done.printed["out"])}
+            return False, done.printed["log"], {}
+        printed = done.printed["out"]
+        return True, printed, {int(found[1]): int(found[2]) for found in _RESULT.finditer(printed)}
 
 
 def _harness(number: int, trial: Trial) -> str:

@@ -68,7 +68,7 @@ def test_both_layouts_say_the_same(tmp_path: Path, toolchain: Toolchain) -> None
 def test_code_that_differs_from_its_model_is_left_out_and_counted(
     tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Adder, "outs", lambda self, state, i: {"y": i["a"] ^ i["b"], "cout": 0})
+    monkeypatch.setattr(Adder, "outs", lambda self, state, i: {"y": i["a"] ^ i["b"] ^ 1, "cout": 0})
     summary = write_corpus(tmp_path / "corpus.jsonl", rows=256, seed=0, toolchain=toolchain, overlap=())
     assert summary.families["adder"] == 0
     assert summary.dropped["adder: differs from its model"] > 0
