@@ -112,7 +112,7 @@ def _collect(root: Any) -> _Nets:
                 continue
             if outer.kind == E.Assignment:  # an output: the target of its value
                 outer = outer.left
-            key = _key(outer) or _joined(outer)
+            key = _joined(outer, wrapped=True)
             if key is not None:
                 nets.join((inner, ()), key)
             elif connection.port.direction != ast.ArgumentDirection.In:
@@ -176,9 +176,15 @@ def _keys(expression: Any) -> Iterator[_Key]:
         yield leaf.symbol, ()
 
 
-def _joined(expression: Any) -> _Key | None:
-    """What the other side of the assignment becomes one net with; None where it only takes its value."""
-    wrapped = False
+def _joined(expression: Any, *, wrapped: bool = False) -> _Key | None:
+    """What the other side of the assignment becomes one net with; None where it only takes its value.
+
+    Icarus leaves out operations that change nothing (a shift by 0), so one with a constant counts as none.
+
+    Args:
+        expression: the right side, or what is connected to a port.
+        wrapped: a plain name counts as well, as it does at a port.
+    """
     while True:
         kind = expression.kind
         if kind == E.Conversion:
@@ -191,8 +197,16 @@ def _joined(expression: Any) -> _Key | None:
             # A condition that no signal is in is constant; either side may be the one that is taken.
             if any(_reads(condition.expr) for condition in expression.conditions):
                 return None
-            sides = [_joined(expression.left), _joined(expression.right)]
+            sides = [_joined(side, wrapped=wrapped) for side in (expression.left, expression.right)]
             return next((side for side in sides if side is not None), None)
+        elif kind == E.BinaryOp and _reads(expression.left) != _reads(expression.right):
+            expression = expression.left if _reads(expression.left) else expression.right
+        elif kind == E.UnaryOp:
+            expression = expression.operand
+        elif kind == E.Concatenation and len(expression.operands) == 1:
+            expression = expression.operands[0]
+        elif kind == E.Replication:
+            expression = expression.concat
         else:
             return _key(expression) if wrapped else None
 
@@ -254,10 +268,11 @@ def _joins_by_syntax(node: Any) -> bool:
         elif node.kind in (K.CastExpression, K.SignedCastExpression):
             wrapped = True
             node = node.right if node.kind == K.CastExpression else node.inner
-        elif node.kind == K.ConditionalExpression:
-            return _joins_by_syntax(node.left) or _joins_by_syntax(node.right)
         else:
-            return wrapped and (node.kind in (*_NAMES, K.ScopedName))
+            # Operations may change nothing and be left out: whatever holds a cast counts.
+            inside = every((K.CastExpression, K.SignedCastExpression), node)
+            calls = [call for call in every((K.SystemName,), node) if str(call).strip() in _TRANSPARENT]
+            return bool(inside or calls) or (wrapped and node.kind in (*_NAMES, K.ScopedName))
 
 
 def _around(node: Any) -> Any:

@@ -1,10 +1,13 @@
 """The Verilog around candidates that are simulated together: one slot an instance, and nothing shared.
 
 A slot is a module with a variable for every input and a net for every output of the target, under their own names, and
-one instance of a candidate connected to them. The cocotb test gets the slot as its ``dut``. Every candidate's modules
-carry a number and the run's secret in their names, so that they cannot meet; so do the instances around them, or a
-dotted name in a candidate that is looked for upwards could find a neighbour or the reference. A candidate whose
-behaviour could depend on what else is simulated, or on when its turn comes, is simulated alone.
+one instance of a candidate connected to them, to the inputs through a buffer: what a candidate does to its input ports,
+and the order in which its processes start, is then its own affair. The cocotb test gets the slot as its ``dut``.
+
+Every candidate's modules carry a number and the run's secret in their names, so that they cannot meet; so do the
+instances around them, or a dotted name in a candidate that is looked for upwards could find a neighbour or the
+reference. A candidate whose behaviour could depend on what else is simulated, or on when its turn comes, is simulated
+alone.
 """
 
 from __future__ import annotations
@@ -137,8 +140,7 @@ def stands_alone(source: str) -> bool:
 
     It must where it declares something outside its modules, does not end its last comment, calls a system task or
     function that has more to say than its arguments do (time, random numbers, output), or waits for a time of its own.
-    A ``#`` is harmless as a parameter list, and as a delay within an assignment where all of the text only ever acts
-    because of an event, so that the delay begins then.
+    A ``#`` is harmless as a parameter list alone: any delay may begin at time 0, since a constant is an event too.
     """
     text = untimed(source)
     if not mask(f"{text}\nx").endswith("x"):
@@ -152,12 +154,9 @@ def stands_alone(source: str) -> bool:
     if masked[end:].strip():
         return True
     found = code_tokens(text)
-    responds = not any(_acts(found, index) for index in range(len(found)))
-    return any(_depends(found, index, responds) for index in range(len(found)))
+    return any(_depends(found, index) for index in range(len(found)))
 
 
-# Words that begin something without an event; `primitive` because a delay of one looks like a parameter list.
-_ACTING = frozenset({"initial", "forever", "final", "primitive"})
 # What stands before the name of a module that is instantiated or defined.
 _BEFORE_MODULE = frozenset(
     {
@@ -167,24 +166,16 @@ _BEFORE_MODULE = frozenset(
 )  # fmt: skip
 
 
-def _acts(found: list[Token], index: int) -> bool:
-    token = found[index]
-    if token.text == "always":
-        return _text(found, index + 1) != "@"
-    return token.text in _ACTING
-
-
-def _depends(found: list[Token], index: int, responds: bool) -> bool:
+def _depends(found: list[Token], index: int) -> bool:
     token = found[index]
     if token.kind == "system":
         return token.text not in _PURE
     if token.kind == "macro":
         return True
-    if token.text != "#":
-        return token.text in ("wait", "wait_order")
-    if _text(found, index - 1) == "=":
-        return not responds
-    return not _is_parameter_list(found, index)
+    if token.text == "#":
+        return not _is_parameter_list(found, index)
+    # A delay of a primitive looks like a parameter list.
+    return token.text in ("wait", "wait_order", "primitive")
 
 
 def _is_parameter_list(found: list[Token], index: int) -> bool:
@@ -248,6 +239,23 @@ def inner(secret: str) -> str:
     return f"dut_{secret}"
 
 
+def buffers(signature: Sequence[Port], number: str, secret: str) -> list[str]:
+    """Nets of an instance's own that follow the inputs."""
+    return [
+        f"wire [{port.width - 1}:0] {port.name}{number}_in_{secret} = {port.name};"
+        for port in signature
+        if port.direction == "input"
+    ]
+
+
+def connections(signature: Sequence[Port], number: str, ending: str, secret: str) -> list[str]:
+    """Connections of an instance: its buffers at the inputs, and nets with an ending at the outputs."""
+    return [
+        f".{port.name}({port.name}{f'{number}_in_{secret}' if port.direction == 'input' else ending})"
+        for port in signature
+    ]
+
+
 def _slot(slot: Slot, target: str, signature: tuple[Port, ...], secret: str, *, overridden: bool) -> str:
     values = slot.parameters.items()
     declared = "".join(f"  parameter {name} = {value};\n" for name, value in values)
@@ -255,6 +263,7 @@ def _slot(slot: Slot, target: str, signature: tuple[Port, ...], secret: str, *, 
     for port in signature:
         kind = {"input": "reg", "output": "wire", "inout": "wire"}[port.direction]
         declared += f"  {kind} [{port.width - 1}:0] {port.name};\n"
-    connected = ", ".join(f".{port.name}({port.name})" for port in signature)
+    declared += "".join(f"  {line}\n" for line in buffers(signature, "", secret))
+    connected = ", ".join(connections(signature, "", "", secret))
     instance = f"  {target} {f'#({given}) ' if overridden else ''}{inner(secret)} ({connected});\n"
     return f"module {slot.name}${secret};\n{declared}{instance}endmodule\n"

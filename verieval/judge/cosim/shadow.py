@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verieval.judge.cosim.batch import Batch, Slot, cocotb_bench, inner, own_modules, signatures
+from verieval.judge.cosim.batch import Batch, Slot, buffers, cocotb_bench, connections, inner, own_modules, signatures
 from verieval.task import Port, Task
 from verieval.verilog import code_tokens
 
@@ -60,7 +60,6 @@ def _group(slot: Slot, targets: Sequence[str], ports: Sequence[Port], secret: st
     values = slot.parameters.items()
     given = f"#({', '.join(f'.{name}({value})' for name, value in values)}) " if overridden else ""
     lines = [f"parameter {name} = {value};" for name, value in values]
-    outputs = [port for port in ports if port.direction != "input"]
     for port in ports:
         wide = f"[{port.width - 1}:0]"
         if port.direction == "input":
@@ -73,7 +72,8 @@ def _group(slot: Slot, targets: Sequence[str], ports: Sequence[Port], secret: st
         lines.append(f"wire [{len(copies) - 1}:0] same_{port.name}_{secret} = {{{same}}};")
     for number, target in enumerate(targets):
         ending = f"_{number - 1}_{secret}" if number else ""
-        connected = [f".{port.name}({port.name}{ending if port in outputs else ''})" for port in ports]
+        connected = connections(ports, f"_{number}", ending, secret)
+        lines += buffers(ports, f"_{number}", secret)
         name = f"shadow{number - 1}_{secret}" if number else inner(secret)
         lines.append(f"{target} {given}{name} ({', '.join(connected)});")
     body = "".join(f"  {line}\n" for line in lines)
