@@ -157,6 +157,8 @@ def test_mentioned() -> None:
         ("module old; initial old.x = 1;", "module fresh; initial fresh.x = 1;"),
         ("module old_2; olden u (a);", "module old_2; olden u (a);"),
         ("bind old probe p (.*);", "bind fresh probe p (.*);"),
+        ("old old (a); assign b = old.x;", "fresh old (a); assign b = old.x;"),
+        ("old #(2) old (a); assign b = old.x;", "fresh #(2) old (a); assign b = old.x;"),
     ],
 )
 def test_rename_module(text: str, expected: str) -> None:

@@ -258,9 +258,9 @@ def rename_module(text: str, old: str, new: str) -> str:
             places.append(index)
         elif _at(tokens, index + 1, ".") and not _at(tokens, index - 1, "."):
             paths.append(index)
-        elif index - 1 not in instances:  # an instance may well be called like its module
+        else:
             other = True
-    # `old.x` is the module only as long as nothing else in the text is called `old`.
+    # `old.x` is the module only as long as nothing else in the text is called `old`, an instance of it included.
     chosen = sorted(places if other else places + paths)
     spelled = new if _SIMPLE_NAME.fullmatch(new) and new not in KEYWORDS else f"\\{new} "
     parts: list[str] = []

@@ -213,6 +213,44 @@ def test_no_name_around_a_candidate_can_be_guessed(invert: Task) -> None:
         assert {word for word in words if secret not in word} == {"a", "y"}
 
 
+# An honest design that is sensitive to its inputs at any time, since it makes a clock of them.
+GATED = """
+  wire ticks = clk & (load | enable | wrapped);
+  always @(posedge ticks or negedge rst_n)
+    if (!rst_n) {count, wrapped} <= 9'd0;
+    else begin
+      wrapped <= 1'b0;
+      if (load) count <= load_value > limit ? limit : load_value;
+      else if (!enable) count <= count;
+      else if (!down && count < limit) count <= count + 8'd1;
+      else if (!down) {count, wrapped} <= {8'd0, 1'b1};
+      else if (count == 8'd0) {count, wrapped} <= {limit, 1'b1};
+      else count <= count > limit ? limit : count - 8'd1;
+    end
+"""
+SABOTAGE = """
+  wire w;
+  assign w = $signed(enable) >> 0;
+  reg high = 0;
+  always @(posedge clk) high <= 1;
+  always @(negedge clk) high <= 0;
+  supply1 s;
+  tranif1 (w, s, high);
+"""
+
+
+def test_what_drives_its_inputs_drives_nobody_else_s(trials: Trials) -> None:
+    """Admission refuses such a candidate; were it to miss one, its neighbours' inputs would still be theirs."""
+    (task,) = (task for task in benchmarks.load("verieval").tasks if task.id == "wrap_counter")
+    head = (
+        "module wrap_counter(input clk, input rst_n, input load, input [7:0] load_value, input enable, input down,\n"
+        "  input [7:0] limit, output reg [7:0] count, output reg wrapped);"
+    )
+    honest = f"{head}{GATED}endmodule\n"
+    sabotage = (task.reference or "").replace("endmodule", f"{SABOTAGE}endmodule")
+    assert outcomes(trials, task, [sabotage, honest])[1] == "passed"
+
+
 READS = {
     "a bit": ("int(dut.y[0].value) == 1 - value % 2", "~a ^ (a == 4)"),
     "what is inside": ("int(next(part for part in dut if hasattr(part, 'y')).y.value) == 15 - value", "~a ^ (a == 4)"),
