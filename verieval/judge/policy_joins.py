@@ -51,8 +51,9 @@ class _Nets:
             key = above
         return key
 
-    def join(self, one: _Key, other: _Key) -> None:
-        self.parents[self.root(one)] = self.root(other)
+    def join(self, one: _Key, others: list[_Key]) -> None:
+        for other in others:
+            self.parents[self.root(one)] = self.root(other)
 
 
 def refuse_joins(tree: Any, root: Any) -> Finding | None:
@@ -81,9 +82,9 @@ def _collect(root: Any) -> _Nets:
     nets = _Nets()
 
     def assigned(left: Any, right: Any) -> None:
-        target, source = _key(left), _joined(right)
-        if target is not None and source is not None:
-            nets.join(target, source)
+        target, sources = _key(left), _joined(right)
+        if target is not None and sources:
+            nets.join(target, sources)
             nets.joints.append((target, right))
             return
         nets.driven += [(key, left) for key in _keys(left)]
@@ -98,12 +99,12 @@ def _collect(root: Any) -> _Nets:
             nets.driven.append(((symbol, ()), symbol))
         if symbol.initializer is None:
             return
-        source = _joined(symbol.initializer)
-        if source is None:
-            nets.driven.append(((symbol, ()), symbol))
-        else:
-            nets.join((symbol, ()), source)
+        sources = _joined(symbol.initializer)
+        if sources:
+            nets.join((symbol, ()), sources)
             nets.joints.append(((symbol, ()), symbol.initializer))
+        else:
+            nets.driven.append(((symbol, ()), symbol))
 
     def instance(symbol: Any) -> None:
         for connection in symbol.portConnections:
@@ -112,9 +113,9 @@ def _collect(root: Any) -> _Nets:
                 continue
             if outer.kind == E.Assignment:  # an output: the target of its value
                 outer = outer.left
-            key = _joined(outer, wrapped=True)
-            if key is not None:
-                nets.join((inner, ()), key)
+            outside = _joined(outer, wrapped=True)
+            if outside:
+                nets.join((inner, ()), outside)
             elif connection.port.direction != ast.ArgumentDirection.In:
                 nets.driven += [(key, outer) for key in _keys(outer)]
 
@@ -142,6 +143,7 @@ def _collect(root: Any) -> _Nets:
     return nets
 
 
+_PARTS = frozenset({E.RangeSelect, E.ElementSelect, E.MemberAccess})
 _SWITCHES = frozenset(
     f"{kind}{ending}" for kind in ("tran", "rtran") for ending in ("", "if0", "if1")
 )  # which have two ends and no direction
@@ -149,21 +151,23 @@ _SWITCHES = frozenset(
 
 def _key(expression: Any) -> _Key | None:
     """A whole net, or one element of an array of them; None for anything else."""
-    indices: list[int] = []
+    selectors: list[Any] = []
     while expression.kind == E.ElementSelect and expression.value.type.isUnpackedArray:
-        value = expression.selector.constant or expression.selector.eval(_context(expression))
-        try:
-            indices.append(int(str(value)))
-        except ValueError:
-            return None
+        selectors.append(expression.selector)
         expression = expression.value
-    if expression.kind in (E.NamedValue, E.HierarchicalValue):
-        return expression.symbol, tuple(reversed(indices))
-    return None
+    if expression.kind not in (E.NamedValue, E.HierarchicalValue):
+        return None
+    symbol = expression.symbol
+    indices = [_constant(selector, symbol.parentScope) for selector in reversed(selectors)]
+    return None if None in indices else (symbol, tuple(index for index in indices if index is not None))
 
 
-def _context(expression: Any) -> Any:
-    return ast.EvalContext(ast.ASTContext(expression.symbol.parentScope, ast.LookupLocation.max))
+def _constant(expression: Any, scope: Any) -> int | None:
+    value = expression.constant or expression.eval(ast.EvalContext(ast.ASTContext(scope, ast.LookupLocation.max)))
+    try:
+        return int(str(value))
+    except ValueError:
+        return None
 
 
 def _keys(expression: Any) -> Iterator[_Key]:
@@ -176,8 +180,8 @@ def _keys(expression: Any) -> Iterator[_Key]:
         yield leaf.symbol, ()
 
 
-def _joined(expression: Any, *, wrapped: bool = False) -> _Key | None:
-    """What the other side of the assignment becomes one net with; None where it only takes its value.
+def _joined(expression: Any, *, wrapped: bool = False) -> list[_Key]:
+    """What the other side of the assignment becomes one net with; nothing where it only takes its value.
 
     Icarus leaves out operations that change nothing (a shift by 0), so one with a constant counts as none.
 
@@ -185,30 +189,34 @@ def _joined(expression: Any, *, wrapped: bool = False) -> _Key | None:
         expression: the right side, or what is connected to a port.
         wrapped: a plain name counts as well, as it does at a port.
     """
-    while True:
-        kind = expression.kind
+    found: list[_Key] = []
+    ahead = [(expression, wrapped)]
+    while ahead:
+        node, wrapped = ahead.pop()
+        kind = node.kind
         if kind == E.Conversion:
-            wrapped = wrapped or not expression.isImplicit
-            expression = expression.operand
-        elif kind == E.Call and expression.isSystemCall and expression.subroutineName in _TRANSPARENT:
-            wrapped = True
-            expression = expression.arguments[0]
+            ahead.append((node.operand, wrapped or not node.isImplicit))
+        elif kind == E.Call and node.isSystemCall and node.subroutineName in _TRANSPARENT:
+            ahead.append((node.arguments[0], True))
         elif kind == E.ConditionalOp:
             # A condition that no signal is in is constant; either side may be the one that is taken.
-            if any(_reads(condition.expr) for condition in expression.conditions):
-                return None
-            sides = [_joined(side, wrapped=wrapped) for side in (expression.left, expression.right)]
-            return next((side for side in sides if side is not None), None)
-        elif kind == E.BinaryOp and _reads(expression.left) != _reads(expression.right):
-            expression = expression.left if _reads(expression.left) else expression.right
+            if not any(_reads(condition.expr) for condition in node.conditions):
+                ahead += [(node.left, wrapped), (node.right, wrapped)]
+        elif kind == E.BinaryOp:
+            if _reads(node.left) != _reads(node.right):
+                ahead.append((node.left if _reads(node.left) else node.right, wrapped))
         elif kind == E.UnaryOp:
-            expression = expression.operand
-        elif kind == E.Concatenation and len(expression.operands) == 1:
-            expression = expression.operands[0]
+            ahead.append((node.operand, wrapped))
+        elif kind == E.Concatenation:
+            if len(node.operands) == 1:
+                ahead.append((node.operands[0], wrapped))
         elif kind == E.Replication:
-            expression = expression.concat
-        else:
-            return _key(expression) if wrapped else None
+            ahead.append((node.concat, wrapped))
+        elif (key := _key(node)) is not None:
+            found += [key] if wrapped else []
+        elif kind in _PARTS:
+            ahead.append((node.value, wrapped))  # a part may be all of it, and at a port any part is driven
+    return found
 
 
 def _reads(expression: Any) -> bool:
