@@ -20,8 +20,8 @@ from verieval.verdict import Candidate, Outcome, Stage
 _SYNTAX = re.compile(r"syntax error|I give up|Malformed statement|[Ee]rror: [Ii]nvalid (?:module item|statement)")
 _MISSING_MODULE = re.compile(r"Unknown module type: (\S+)")
 _INTERFACE = re.compile(
-    r"is not a port of|Wrong number of ports|parameter .* not found|too many (?:ports|parameters)|Cannot override localparam|"
-    r"Unable to find the root module|port .* (?:does not exist|is not defined)",
+    r"is not a port of|Wrong number of ports|parameter .* not found|too many (?:ports|parameters)|"
+    r"Cannot override localparam|Unable to find the root module|port .* (?:does not exist|is not defined)",
     re.IGNORECASE,
 )
 _DETAIL = re.compile(r"^.*?(?:\berror: |\bsorry: |syntax error|[Aa]ssertion|I give up).*$", re.MULTILINE)
