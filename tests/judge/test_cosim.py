@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -177,11 +177,15 @@ def test_outcome(name: str, verdicts: Callable[[str], list[Verdict]]) -> None:
     check(CASES[name], verdicts(name))
 
 
+LIMITS_OF_12 = {"a package that is used": "crash", "a type outside its modules": "bench_compile"}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_outcomes_on_icarus_12(icarus12: Toolchain, tmp_path: Path) -> None:
     for name, found in judge_all(icarus12, tmp_path).items():
-        check(CASES[name], found)
+        # What Icarus 12 cannot do, see docs/cosimulation.md.
+        check(replace(CASES[name], outcome=LIMITS_OF_12.get(name, CASES[name].outcome)), found)
 
 
 def check(one: Case, found: list[Verdict]) -> None:
