@@ -240,17 +240,22 @@ def refuse_names(found: Outline, declared: Declarations) -> Finding | None:
     return None
 
 
+def _head(node: Any) -> tuple[Any, bool]:
+    """The first part of a name, and whether `::` follows it."""
+    scoped = False
+    while node.kind == K.ScopedName:
+        scoped = node.separator.kind == T.DoubleColon
+        node = node.left
+    return node, scoped
+
+
 def _leaves(node: Any, declared: Declarations) -> str:
     shown = written(node)
     if node.kind == K.ScopedName and node.right.kind == K.IdentifierName:
         last = node.right.identifier.valueText
         if last in _RANDOM_CALLS and node.parent.kind in (K.InvocationExpression, K.ExpressionStatement):
             return f"{shown} draws from or seeds the random stream that the bench shares"
-    head = node
-    scoped = False
-    while head.kind == K.ScopedName:
-        scoped = head.separator.kind == T.DoubleColon
-        head = head.left
+    head, scoped = _head(node)
     if head.kind in (K.RootScope, K.UnitScope):
         return f"{shown} lies outside the module"
     identifier = getattr(head, "identifier", None)
@@ -284,9 +289,7 @@ def refuse_absent(found: Outline, declared: Declarations, live: set[int], dead: 
     """
     spans = [(node.sourceRange.start.offset, node.sourceRange.end.offset) for node in dead]
     for node in found.dotted:
-        head = node
-        while head.kind == K.ScopedName:
-            head = head.left
+        head, _ = _head(node)
         offset = node.sourceRange.start.offset
         identifier = getattr(head, "identifier", None)
         heads = declared.heads(identifier.valueText, offset) if identifier is not None else []

@@ -20,9 +20,7 @@ from verieval.judge.toolchain import Toolchain
 _LINE = re.compile(r"^[^:\n]*:(\d+): (?:error: )?(.*)$", re.MULTILINE)
 
 
-def confirm(
-    ruling: Ruling, launcher: Launcher, toolchain: Toolchain, flags: Sequence[str], module: str, source: str = ""
-) -> Ruling:
+def confirm(ruling: Ruling, launcher: Launcher, toolchain: Toolchain, flags: Sequence[str], module: str) -> Ruling:
     """The ruling, or a refusal where Icarus cannot elaborate what was admitted without anything around it.
 
     Args:
@@ -31,7 +29,6 @@ def confirm(
         toolchain: the compiler.
         flags: its flags, as with the bench.
         module: the target.
-        source: what is compiled, where that is more than ``ruling.source``.
 
     Raises:
         VerievalError: a tool cannot be started, or the work folder cannot be used.
@@ -39,7 +36,7 @@ def confirm(
     """
     if ruling.outcome or not ruling.dotted:
         return ruling
-    result, log = compile_alone(launcher, toolchain, flags, module, source or ruling.source)
+    result, log = compile_alone(launcher, toolchain, flags, module, ruling.source)
     if result.returncode == 0:
         return ruling
     match = _LINE.search(log)

@@ -108,8 +108,7 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
             # The first instance shows whether the candidate has the right defaults.
             text.append(_slot(slot, target, signature, secret, overridden=index > 0))
     top = f"top_{secret}"
-    inside = "".join(f"  {slot.name}${secret} {slot.name}_{secret} ();\n" for slot in slots)
-    wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
+    wrapper = "".join(text) + root_module(top, slots, secret)
     return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names)
 
 
@@ -232,6 +231,12 @@ def signatures(task: Task) -> tuple[tuple[Port, ...], ...]:
     if not all(found):
         raise VerievalError(f"the reference of {task.id} cannot be elaborated, so the widths of its ports are unknown")
     return found
+
+
+def root_module(top: str, slots: Sequence[Slot], secret: str) -> str:
+    """One instance of every slot."""
+    inside = "".join(f"  {slot.name}${secret} {slot.name}_{secret} ();\n" for slot in slots)
+    return f"module {top};\n{inside}endmodule\n"
 
 
 def inner(secret: str) -> str:

@@ -17,7 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verieval.judge.cosim.batch import Batch, Slot, buffers, cocotb_bench, connections, inner, own_modules, signatures
+from verieval.judge.cosim.batch import (
+    Batch,
+    Slot,
+    buffers,
+    cocotb_bench,
+    connections,
+    inner,
+    own_modules,
+    root_module,
+    signatures,
+)
 from verieval.task import Port, Task
 from verieval.verilog import code_tokens
 
@@ -50,8 +60,7 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
         slots.append(slot)
         text.append(_group(slot, targets, ports, secret, overridden=index > 0))
     top = f"top_{secret}"
-    inside = "".join(f"  {slot.name}${secret} {slot.name}_{secret} ();\n" for slot in slots)
-    wrapper = "".join(text) + f"module {top};\n{inside}endmodule\n"
+    wrapper = "".join(text) + root_module(top, slots, secret)
     return Batch(task, tuple(sources), secret, top, files, wrapper, tuple(slots), names, shadows=len(sources))
 
 
