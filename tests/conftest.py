@@ -16,6 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 VERILOG_BENCHES = ROOT / "tests" / "verilog_benches"
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are named by their argument: processes that collect must agree, and a packed file may hold the time."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a test does reaches the user's cache, and no cached result hides a fault from a test."""

@@ -238,7 +238,7 @@ def test_long_lines_and_texts_are_said(tmp_path: Path, monkeypatch: pytest.Monke
     [
         (b'[\n{"a": "b"},\n{"a": "c"}\n]\n', "one long JSON text"),
         (b'[{"a": "b"}, {"a": "c"}]', "one long JSON text"),
-        (gzip.compress(b'{"a": "b"}\n' * 5000)[:-20], "no whole gzip file"),
+        (gzip.compress(b'{"a": "b"}\n' * 5000, mtime=0)[:-20], "no whole gzip file"),
         (b"\x1f\x8bnonsense", "no whole gzip file"),
         (None, "cannot be read"),
     ],
