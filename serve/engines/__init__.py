@@ -6,6 +6,7 @@
 | ``replay:FILE`` | ``replay``: completions that were generated before |
 | a folder with ``config.json``, or a hub id | ``hf``: transformers |
 | a folder with ``adapter_config.json`` | ``hf`` with a PEFT adapter |
+| ``nano`` | ``hf``: the small model that ships, unless a folder here has this name |
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from serve.engines.shipped import shipped_folder
 from verieval.completion import Engine
 from verieval.errors import VerievalError
 from verieval.task import Benchmark
@@ -62,11 +64,7 @@ _FORMS: tuple[tuple[Callable[[str], bool], str, str], ...] = (
         "",
         "{model} holds neither config.json nor adapter_config.json: give a transformers or a PEFT adapter folder",
     ),
-    (
-        lambda model: model == "nano",
-        "",
-        "the model 'nano' does not ship with this version: give a folder, a hub id, openai:NAME@URL or replay:FILE",
-    ),
+    (lambda model: shipped_folder(model) is not None, "hf", ""),
     (
         lambda model: Path(model).expanduser().exists(),
         "",
@@ -88,7 +86,7 @@ def detect(model: str) -> str:
                 return engine
             raise VerievalError(reason.format(model=model))
     raise VerievalError(
-        f"no such folder: {model} (a model is a folder, a hub id OWNER/NAME, openai:NAME@URL or replay:FILE)"
+        f"no such folder: {model} (a model is a folder, a hub id OWNER/NAME, nano, openai:NAME@URL or replay:FILE)"
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from serve.engines.checkpoint import folder_sha256, read_training
 from serve.engines.decode import Row, decode
+from serve.engines.shipped import shipped_folder
 from verieval.chat import CHAT_FORMATS, TURN_ENDS, chat_template
 from verieval.chat_tokens import encode_chat
 from verieval.completion import Completion, Request, Sampling
@@ -64,7 +65,7 @@ def open_engine(
     """Open a transformers folder, a hub id or a PEFT adapter folder. Weights are loaded by the first request.
 
     Args:
-        model: folder or hub id.
+        model: folder, hub id, or the name of a model that ships.
         dtype: ``float32`` (``fp32``), ``bfloat16`` (``bf16``), ``float16`` (``fp16``), or ``auto``: the checkpoint's
             own on an accelerator, float32 on the CPU.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto``: the first of cuda, mps, cpu that is there.
@@ -89,8 +90,12 @@ def open_engine(
     except ImportError as error:
         raise VerievalError("the hf engine needs the torch extra: pip install 'verieval[torch]'") from error
     del torch, transformers
-    adapter, source = _adapter(Path(model).expanduser(), base_model) or (None, model)
+    shipped = shipped_folder(model)
+    folder = shipped or Path(model).expanduser()
+    adapter, source = _adapter(folder, base_model) or (None, str(shipped) if shipped else model)
     engine = HfEngine(source, adapter, revision, DTYPES[dtype], device, batch_size, chat_format)
+    if shipped:
+        engine.known_as = model
     engine.check()
     return engine
 
@@ -113,6 +118,8 @@ class HfEngine:
         folder = Path(source).expanduser()
         self.batch_size: int | None = batch_size
         self._source = str(folder) if folder.is_dir() else source
+        # What a manifest calls the model: a path into an installed package says less than the name.
+        self.known_as = self._source
         self._folder = folder if folder.is_dir() else None
         self._adapter = adapter
         self._revision = revision
@@ -148,7 +155,7 @@ class HfEngine:
                 "threads": torch.get_num_threads() if self._device.type == "cpu" else None,
             },
             "model": {
-                "source": self._source,
+                "source": self.known_as,
                 "type": self._config.model_type,
                 "revision": None if self._folder else getattr(self._config, "_commit_hash", None),
                 "sha256": folder_sha256(self._folder) if self._folder else None,

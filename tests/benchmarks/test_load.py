@@ -212,6 +212,18 @@ def test_loading_is_quick(data_dir: Path) -> None:
     assert time.process_time() - start < 1.0
 
 
+def test_select_by_level_and_tag() -> None:
+    whole = load("verieval")
+    for level in ("unit", "block", "system"):
+        assert select(whole, f"level:{level}").tasks == tuple(task for task in whole.tasks if task.level == level) != ()
+    both = select(whole, "level:system, tag:fifo").tasks
+    assert both == tuple(task for task in whole.tasks if task.level == "system" or "fifo" in task.tags) != ()
+    with pytest.raises(VerievalError, match="No task of verieval has the level 'unti'; it has block, system, unit"):
+        select(whole, "level:unti")
+    with pytest.raises(VerievalError, match="has the tag 'vroom'; it has "):
+        select(whole, "tag:vroom")
+
+
 def test_select(upstream: Get) -> None:
     whole = upstream("verilog-eval:spec-to-rtl")
     part = select(whole, "Prob09*, Prob001_zero")

@@ -13,7 +13,7 @@ from typing import Any
 from verieval.benchmarks.errata import load_errata
 from verieval.benchmarks.source import Upstream, find_checkout
 from verieval.errors import VerievalError
-from verieval.task import Benchmark, Unsupported
+from verieval.task import Benchmark, Task, Unsupported
 
 __all__ = ["Entry", "describe", "load", "load_errata", "names", "restrict", "select"]
 
@@ -163,7 +163,9 @@ def load(name: str, data: Path | None = None, *, tasks: str | None = None) -> Be
 
 
 def select(benchmark: Benchmark, globs: str) -> Benchmark:
-    """The tasks whose id (or alias, spelled out) one of the comma-separated globs matches, in the benchmark's order.
+    """The tasks that one of the comma-separated globs matches, in the benchmark's order.
+
+    A glob is about ids (an alias counts where it is spelled out), ``level:GLOB`` about levels, ``tag:GLOB`` about tags.
 
     The result hashes as what it holds; the whole benchmark keeps its own hash.
 
@@ -173,7 +175,7 @@ def select(benchmark: Benchmark, globs: str) -> Benchmark:
     chosen: set[str] = set()
     unsupported: list[Unsupported] = []
     for glob in filter(None, (part.strip() for part in globs.split(","))):
-        matched = {task.id for task in benchmark.tasks if fnmatch.fnmatchcase(task.id, glob) or glob in task.aliases}
+        matched = {task.id for task in benchmark.tasks if _matches(task, glob)}
         listed = [item for item in benchmark.unsupported if fnmatch.fnmatchcase(item.task, glob)]
         unsupported += listed
         if listed and not matched:
@@ -185,6 +187,15 @@ def select(benchmark: Benchmark, globs: str) -> Benchmark:
         raise VerievalError("--tasks is empty: give task names or globs, separated by commas, or leave it out.")
     known = tuple(item for item in benchmark.unsupported if item in unsupported)
     return dataclasses.replace(restrict(benchmark, chosen), unsupported=known)
+
+
+def _matches(task: Task, glob: str) -> bool:
+    kind, _, rest = glob.partition(":")
+    if rest and kind == "level":
+        return fnmatch.fnmatchcase(task.level, rest)
+    if rest and kind == "tag":
+        return any(fnmatch.fnmatchcase(tag, rest) for tag in task.tags)
+    return fnmatch.fnmatchcase(task.id, glob) or glob in task.aliases
 
 
 def restrict(benchmark: Benchmark, ids: Container[str]) -> Benchmark:
@@ -268,8 +279,12 @@ def _entry(full_name: str) -> Entry:
 
 
 def _no_task(benchmark: Benchmark, glob: str) -> str:
-    ids = tuple(task.id for task in benchmark.tasks)
-    hint = _closest(glob, ids) or f"; `verieval bench show {benchmark.full_name}` lists them"
+    known = tuple(task.id for task in benchmark.tasks)
+    kind, colon, rest = glob.partition(":")
+    if colon and kind in ("level", "tag"):
+        words = {word for task in benchmark.tasks for word in ((task.level,) if kind == "level" else task.tags) if word}
+        return f"No task of {benchmark.full_name} has the {kind} '{rest}'; it has {', '.join(sorted(words)) or 'none'}."
+    hint = _closest(glob, known) or f"; `verieval bench show {benchmark.full_name}` lists them"
     return f"No task of {benchmark.full_name} matches '{glob}'{hint}."
 
 

@@ -68,7 +68,9 @@ data_option = click.option(
     type=click.Path(path_type=Path),
     help="Checkout of the upstream repository (default: its folder under VERIEVAL_DATA).",
 )
-tasks_option = click.option("--tasks", metavar="GLOB", help="Only tasks whose id matches (comma-separated).")
+tasks_option = click.option(
+    "--tasks", metavar="GLOB", help="Only tasks whose id matches, or level:GLOB, tag:GLOB (comma-separated)."
+)
 jobs_option = click.option(
     "--jobs", type=click.IntRange(1, MAX_JOBS), help="Simulations at a time (default: the cores)."
 )

@@ -42,7 +42,7 @@ MODEL_OPTIONS = (
     click.option(
         "--model",
         required=True,
-        help="Transformers folder or hub id, PEFT adapter folder, openai:NAME@URL, or replay:FILE.",
+        help="Transformers folder or hub id, PEFT adapter folder, nano, openai:NAME@URL, or replay:FILE.",
     ),
     click.option("--benchmark", default="verieval", show_default=True, metavar="NAME[:VARIANT]"),
 )
