@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import fnmatch
 import importlib
 from collections.abc import Callable, Container
@@ -13,6 +12,7 @@ from typing import Any
 from verieval.benchmarks.errata import load_errata
 from verieval.benchmarks.source import Upstream, find_checkout
 from verieval.errors import VerievalError
+from verieval.suggest import did_you_mean
 from verieval.task import Benchmark, Unsupported
 
 __all__ = ["Entry", "describe", "load", "load_errata", "names", "restrict", "select"]
@@ -274,8 +274,5 @@ def _no_task(benchmark: Benchmark, glob: str) -> str:
 
 
 def _closest(word: str, known: tuple[str, ...]) -> str:
-    """``; did you mean 'x'?`` or, for a short list without a near match, the list."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean '{near[0]}'"
-    return f"; known are {', '.join(known)}" if len(known) < 20 else ""
+    """``; did you mean 'x'`` or, for a short list without a near match, the list."""
+    return did_you_mean(word, known) or (f"; known are {', '.join(known)}" if len(known) < 20 else "")

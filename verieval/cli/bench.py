@@ -83,10 +83,11 @@ def show(name: str, task_id: str | None, data: Path | None, as_json: bool) -> No
         return
     task = benchmark.by_id.get(task_id)
     if task is None:
-        import difflib
+        from verieval.suggest import did_you_mean
 
-        close = difflib.get_close_matches(task_id, list(benchmark.by_id), n=1, cutoff=0.3)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        if reason := next((item.reason for item in benchmark.unsupported if item.task == task_id), ""):
+            raise VerievalError(f"{task_id} of {benchmark.full_name} cannot be judged here: {reason}")
+        hint = did_you_mean(task_id, benchmark.by_id) or f"; 'verieval bench show {benchmark.full_name}' lists them"
         raise VerievalError(f"{benchmark.full_name} has no task {task_id!r}{hint}")
     _show_task(benchmark, task, as_json)
 
