@@ -36,7 +36,7 @@ def test_only_what_can_have_been_meant(word: str, known: list[str], meant: str |
 
 @pytest.mark.parametrize(
     ("a", "b", "distance"),
-    # The published examples of the distance: kitten and sitting, Saturday and Sunday; CA and ABC in its restricted form.
+    # The usual examples of the distance; CA and ABC are three apart in its restricted form alone.
     [("kitten", "sitting", 3), ("saturday", "sunday", 3), ("ca", "abc", 3), ("ab", "ba", 1), ("", "abc", 3)],
 )
 def test_distance(a: str, b: str, distance: int) -> None:

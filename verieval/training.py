@@ -87,8 +87,8 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes | None]]:
                 line = file.readline(MAX_LINE)
             if number == 1 and start[:1] == b"[":
                 raise VerievalError(
-                    f"{path} begins with a JSON list of more than {MAX_LINE >> 20} MiB in one line, which is taken for all "
-                    f"rows in one list; {_REWRITE}"
+                    f"{path} begins with a JSON list of more than {MAX_LINE >> 20} MiB in one line, which is taken for "
+                    f"all rows in one list; {_REWRITE}"
                 )
             yield number, None
         elif line.strip():

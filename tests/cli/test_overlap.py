@@ -118,12 +118,14 @@ def test_an_interrupt_promises_nothing(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     command = [sys.executable, "-m", "verieval", "bench", "overlap", str(path), "verieval", "--tasks", "hex_char"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        with path.open("w") as pipe:  # opens once the command reads, and gives it no end
-            pipe.write(f"{AND}\n" * 200)
-            pipe.flush()
-            process.send_signal(signal.SIGINT)
-            out, said = process.communicate(timeout=60)
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        path.open("w") as pipe,  # opens once the command reads, and gives it no end
+    ):
+        pipe.write(f"{AND}\n" * 200)
+        pipe.flush()
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert said.startswith("verieval: stopped by SIGINT: ")
     assert said.endswith("nothing is kept of it, and the same command begins again at the first row\n")

@@ -77,14 +77,7 @@ _CVDP = Upstream(
     url="https://github.com/NVlabs/cvdp_benchmark",
     licence="Apache-2.0 (code), CC BY 4.0 and others (data)",
     folders=("cvdp", "cvdp_benchmark", "cvdp-benchmark-dataset"),
-    markers=(
-        "example_dataset",
-        *(
-            f"cvdp_v1.1.0_{kind}_code_generation_no_commercial{ending}.jsonl"
-            for kind in ("nonagentic", "agentic", "example_nonagentic", "example_agentic")
-            for ending in ("", "_with_solutions")
-        ),
-    ),
+    markers=("example_dataset", "cvdp_v*.*.*_*agentic_code_generation_*.jsonl"),  # nonagentic too, of every release
     clone="https://github.com/NVlabs/cvdp_benchmark",
 )
 

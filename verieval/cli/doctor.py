@@ -149,9 +149,16 @@ def _benchmarks() -> list[Finding]:
     for name in benchmarks.names():
         try:
             loaded = benchmarks.load(name)
-        except VerievalError:
-            findings.append(Finding(name, None, "no data", "", f"'verieval bench show {name}' says what to clone"))
-        else:
-            tasks = f"{len(loaded.tasks)} tasks"
-            findings.append(Finding(name, None, tasks, "", f"commit {loaded.commit or 'unknown'}"))
+        except VerievalError as error:
+            if benchmarks.describe(name)["data"]:
+                findings.append(Finding(name, None, "unusable data", "", str(error)))
+            else:
+                findings.append(Finding(name, None, "no data", "", f"'verieval bench show {name}' says what to clone"))
+            continue
+        unsupported = loaded.unsupported
+        of = f" of {len(loaded.tasks) + len(unsupported)}" if unsupported else ""
+        malformed = sum(item.malformed for item in unsupported)
+        fault = f"; {malformed} not as published, see 'verieval bench show {name}'" if malformed else ""
+        note = f"commit {loaded.commit or 'unknown'}{fault}"
+        findings.append(Finding(name, None, f"{len(loaded.tasks)}{of} tasks", "", note))
     return findings
