@@ -50,7 +50,7 @@ def test_odd_data_is_said_wherever_the_benchmark_is_named(toolchain: object, dat
     listed = said("bench", "list")
     assert re.search(r"^cvdp:nonagentic +1 of 2 tasks, ", listed, re.MULTILINE)
     assert re.search(r"^cvdp:agentic +data cannot be used ", listed, re.MULTILINE)
-    assert "cvdp:nonagentic: 1 of its problems are not as upstream publishes them" in listed
+    assert "cvdp:nonagentic: problems that are not as upstream publishes them: 1; 'verieval bench show" in listed
     assert f"{name.format('agentic')}:1 is not valid JSON" in listed
     rows = {row["name"]: row for row in json.loads(said("bench", "list", "--json"))}
     assert (rows["cvdp:nonagentic"]["unsupported"], rows["cvdp:nonagentic"]["malformed"]) == (1, 1)

@@ -87,13 +87,13 @@ def test_the_total_says_how_many_rows_are_clean(tmp_path: Path, clean: int, dirt
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "has no row: there is nothing in it"),
-        (b"\n \n\r\n", "has no row: there is nothing in it"),
-        (gzip.compress(b""), "has no row: there is nothing in it"),
+        (b"", "has no row: it is empty, or holds blank lines only"),
+        (b"\n \n\r\n", "has no row: it is empty, or holds blank lines only"),
+        (gzip.compress(b""), "has no row: it is empty, or holds blank lines only"),
         (b"prompt,completion\n", "has no row: its only line is none (not JSON: line 1)"),
         (b"prompt,completion\nx,y\n{}\n", "none of its 3 lines is one (not JSON: lines 1, 2; no text in it: line 3)"),
         ("parquet", "has no row: "),
-        (None, "has no row: there is nothing in it"),
+        (None, "has no row: it is empty, or holds blank lines only"),
     ],
     ids=["empty", "blank", "gzip", "head", "lines", "parquet", "null"],
 )

@@ -60,6 +60,8 @@ def list_(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
+    from verieval.report.text import printable
+
     for row in rows:
         of = f" of {row['tasks'] + row['unsupported']}" if "unsupported" in row else ""
         absent = "data cannot be used" if row["data"] else "no data here"
@@ -67,12 +69,10 @@ def list_(as_json: bool) -> None:
         click.echo(f"{row['name']:<32} {state:<28} {row.get('title', '')}")
     for row in rows:
         if row.get("malformed"):
-            known = f"'verieval bench show {row['name']}' names them"
-            click.echo(
-                f"{row['name']}: {row['malformed']} of its problems are not as upstream publishes them; {known}."
-            )
+            names = f"'verieval bench show {row['name']}' names them"
+            click.echo(f"{row['name']}: problems that are not as upstream publishes them: {row['malformed']}; {names}.")
         elif not row["available"] and row["data"]:
-            click.echo(f"{row['name']}: {row['reason']}")
+            click.echo(printable(f"{row['name']}: {row['reason']}"))
     if any(not row["available"] and not row["data"] for row in rows):
         click.echo("Data is not shipped: give a checkout with --data DIR, or a folder of checkouts in VERIEVAL_DATA.")
 

@@ -57,9 +57,11 @@ def command(icarus: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
+        from verieval.report.text import printable
+
         for finding in findings:
             mark = {True: "ok", False: "FAIL", None: "-"}[finding.ok]
-            click.echo(f"{mark:<5}{finding.name:<31}{finding.version:<18}{finding.note}".rstrip())
+            click.echo(printable(f"{mark:<5}{finding.name:<31}{finding.version:<18}{finding.note}".rstrip()))
     if any(finding.ok is False for finding in findings):
         click.get_current_context().exit(1)
 

@@ -176,7 +176,7 @@ def _no_rows(train: Path, total: _Total) -> str:
     """A file without rows is no clean file: the sentence that says why it has none."""
     faults = total.told("bad")
     if not faults:
-        return f"{train} has no row: there is nothing in it but blank lines, if any; give JSON lines, one row a line"
+        return f"{train} has no row: it is empty, or holds blank lines only; give JSON lines, one row a line"
     count = sum(found["count"] for found in faults.values())
     reasons = "; ".join(f"{reason}: {_places(found)}" for reason, found in faults.items())
     none = "its only line is none" if count == 1 else f"none of its {count} lines is one"
