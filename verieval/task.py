@@ -178,10 +178,14 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """A problem that upstream has and that cannot be judged here, with the reason; it is no task of the benchmark."""
+    """A problem that upstream has and that cannot be judged here, with the reason; it is no task of the benchmark.
+
+    ``malformed`` says that the reason lies in the data: it is not as upstream publishes it.
+    """
 
     task: str
     reason: str
+    malformed: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -200,3 +201,27 @@ def check(one: Case, found: list[Verdict]) -> None:
         # Nothing of the surroundings shows.
         for word in ("$", "m0_", "top_"):
             assert verdict.outcome not in ("interface", "elaboration", "mismatch") or word not in verdict.detail
+
+
+def test_what_is_only_compiled_near_a_limit_is_compiled_again_alone(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refused candidate meets no bench, but whether it compiles may not hang on the load either."""
+    from verieval.judge import evidence
+    from verieval.judge.cosim import trial
+
+    slacks: list[float] = []
+    original = trial.compile_only
+
+    def record(*arguments: Any, slack: float = 1.0) -> Any:
+        slacks.append(slack)
+        return original(*arguments, slack=slack)
+
+    monkeypatch.setattr(evidence, "SLACK", 50.0)  # a window that no load can leave
+    monkeypatch.setattr(trial, "compile_only", record)
+    benchmark = benchmarks.select(benchmarks.load("verieval"), HEX)
+    text = CASES["it ends the simulation"].text(benchmark.tasks[0].reference or "")
+    limits = Limits(compile_cpu=0.05, wall_factor=1_000)
+    with JudgePool(benchmark, toolchain, limits, cache=tmp_path) as pool:
+        assert pool.submit(Completion(HEX, 0, text, finish_reason="stop")).result().outcome == "forbidden"
+    assert slacks == [50.0, 1.0]

@@ -53,18 +53,27 @@ def list_(as_json: bool) -> None:
             row |= {"available": True, "tasks": len(loaded.tasks), "sha256": loaded.sha256, "commit": loaded.commit}
             if loaded.unsupported:
                 row["unsupported"] = len(loaded.unsupported)
+                row["malformed"] = sum(item.malformed for item in loaded.unsupported)
         except VerievalError as error:
             row |= {"available": False, "reason": str(error)}
         rows.append(row)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
+    from verieval.report.text import printable
+
     for row in rows:
         of = f" of {row['tasks'] + row['unsupported']}" if "unsupported" in row else ""
-        state = f"{row['tasks']}{of} tasks, {row['sha256'][:12]}" if row["available"] else "no data here"
+        absent = "data cannot be used" if row["data"] else "no data here"
+        state = f"{row['tasks']}{of} tasks, {row['sha256'][:12]}" if row["available"] else absent
         click.echo(f"{row['name']:<32} {state:<28} {row.get('title', '')}")
-    missing = [row for row in rows if not row["available"]]
-    if missing:
+    for row in rows:
+        if row.get("malformed"):
+            names = f"'verieval bench show {row['name']}' names them"
+            click.echo(f"{row['name']}: problems that are not as upstream publishes them: {row['malformed']}; {names}.")
+        elif not row["available"] and row["data"]:
+            click.echo(printable(f"{row['name']}: {row['reason']}"))
+    if any(not row["available"] and not row["data"] for row in rows):
         click.echo("Data is not shipped: give a checkout with --data DIR, or a folder of checkouts in VERIEVAL_DATA.")
 
 
@@ -83,10 +92,11 @@ def show(name: str, task_id: str | None, data: Path | None, as_json: bool) -> No
         return
     task = benchmark.by_id.get(task_id)
     if task is None:
-        import difflib
+        from verieval.suggest import did_you_mean
 
-        close = difflib.get_close_matches(task_id, list(benchmark.by_id), n=1, cutoff=0.3)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        if reason := next((item.reason for item in benchmark.unsupported if item.task == task_id), ""):
+            raise VerievalError(f"{task_id} of {benchmark.full_name} cannot be judged here: {reason}")
+        hint = did_you_mean(task_id, benchmark.by_id) or f"; 'verieval bench show {benchmark.full_name}' lists them"
         raise VerievalError(f"{benchmark.full_name} has no task {task_id!r}{hint}")
     _show_task(benchmark, task, as_json)
 
@@ -128,12 +138,16 @@ def _show_benchmark(benchmark: Benchmark, as_json: bool) -> None:
 
 def _print_unsupported(unsupported: Sequence[Unsupported], tasks: int) -> None:
     """Say what the tasks are not: problems that upstream has and that are no part of any score here."""
+    from verieval.report.text import printable
+
     if not unsupported:
         return
     total = tasks + len(unsupported)
     click.echo(f"{len(unsupported)} of {total} problems cannot be judged here, so scores are of {tasks}:")
     for item in unsupported:
-        click.echo(f"  {item.task}: {item.reason}")
+        click.echo(f"  {printable(item.task)}: {printable(item.reason)}")
+    if malformed := sum(item.malformed for item in unsupported):
+        click.echo(f"{malformed} of them because the data is not as upstream publishes it: restore the file")
 
 
 def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
@@ -197,7 +211,8 @@ def check(
     Each bench also meets stubs (constant 0, constant 1, X, nothing driven) and its reference without values at
     power-up. Results are cached, and the reports of later runs carry them.
 
-    Exit status 1 says that something broke that the errata do not list, or holds that they list as broken.
+    Exit status 1 says that something broke that the errata do not list, or holds that they list as broken, or that
+    some of the data is not as upstream publishes it.
     """
     from verieval import benchmarks
     from verieval.judge import JudgePool, Limits, find_toolchain
@@ -216,7 +231,7 @@ def check(
         click.echo(json.dumps(result.to_json(), indent=2))
     else:
         _print_check(result)
-    if any(not task.explained for task in result.tasks):
+    if any(not task.explained for task in result.tasks) or any(item.malformed for item in result.unsupported):
         click.get_current_context().exit(1)
 
 

@@ -13,14 +13,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from verieval.judge.cosim import trial as cosim
-from verieval.judge.cosim.batch import cocotb_bench
 from verieval.judge.cosim.python import find_python
 from verieval.judge.cosim.simulators import Simulator
-from verieval.judge.evidence import DANGEROUS, Evidence, driven_inputs, reserved_names, settled
+from verieval.judge.evidence import DANGEROUS, Evidence, ruled, settled
 from verieval.judge.futures import then
 from verieval.judge.icarus import Trial
 from verieval.judge.policy import Ruling
-from verieval.judge.standalone import confirm
 from verieval.judge.workers import Once, Tools, Workers
 from verieval.task import Task
 
@@ -70,7 +68,7 @@ class Cosimulation:
             # It is not simulated: there is no rule beside the strict one. Icarus decides whether it compiles.
             if found.outcome in DANGEROUS and not tools.launcher.sandbox.holds:
                 return Evidence(found, None, None)
-            return Evidence(found, None, cosim.compile_only(tools.launcher, self._simulator, task, source))
+            return Evidence(found, None, self._compiled(tools, task, source))
 
         def admitted(found: Evidence | Ruling) -> None:
             if isinstance(found, Evidence):
@@ -120,11 +118,15 @@ class Cosimulation:
         """A trial alone, whose verdict does not hang on how busy the machine was."""
         return settled(tools, lambda slack: cosim.run_alone(tools.launcher, self._simulator, task, source, slack=slack))
 
+    def _compiled(self, tools: Tools, task: Task, source: str) -> Trial:
+        """What the compiler alone says, however busy the machine was."""
+        return settled(
+            tools, lambda slack: cosim.compile_only(tools.launcher, self._simulator, task, source, slack=slack)
+        )
+
     def _ruled(self, tools: Tools, task: Task, source: str) -> Ruling:
         """What the policy says. Simulators are told the root, and every module of a candidate has a name of its own."""
-        ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task), rooted=True)
-        toolchain, flags = self._simulator.engine.toolchain, cocotb_bench(task).compile_flags
-        return confirm(ruling, tools.launcher, toolchain, flags, task.module)
+        return ruled(tools, self._simulator.engine.toolchain, task, source, rooted=True)
 
     def _prove(self, tools: Tools) -> None:
         self._prove_tools(tools)

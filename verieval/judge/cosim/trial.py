@@ -135,10 +135,10 @@ def run_alone(
     return _not_compiled(launcher, simulator, batch, source, done)
 
 
-def compile_only(launcher: Launcher, simulator: Cosimulator, task: Task, source: str) -> Trial:
+def compile_only(launcher: Launcher, simulator: Cosimulator, task: Task, source: str, *, slack: float = 1.0) -> Trial:
     """What the compiler says of a candidate that must not be simulated. Raises as :func:`run_alone` does."""
     batch = make_batch(task, [source], simulator.secret)
-    compiler, _ = _steps(launcher, simulator, batch, 1.0, 1.0)
+    compiler, _ = _steps(launcher, simulator, batch, 1.0, slack)
     done = launcher.run(_files(simulator.engine, batch), [compiler])
     if done.steps[0].returncode == 0:
         return replace(_NOTHING, compile=done.steps[0], compiled=True)
