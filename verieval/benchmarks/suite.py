@@ -120,10 +120,6 @@ def _oracle(checkout: Checkout, folder: Path, about: dict[str, Any], helpers: tu
             parameters=tuple((item["name"], item["default"]) for item in about.get("parameters", [])),
             configurations=tuple(tuple(values.items()) for values in about.get("configurations", [])),
         )
-    if about.get("configurations"):
-        raise VerievalError(
-            f"{folder / 'task.toml'} has configurations, which a bench in Verilog cannot have: remove them."
-        )
     instance = target_module((source,), str(folder))
     root = root_module((source,), str(benches[0]))
     if root != "tb" or instance != about["module"]:

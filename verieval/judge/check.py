@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from verieval.benchmarks.interface import interface_faults
 from verieval.errors import BenchError
@@ -15,7 +15,6 @@ from verieval.judge.pool import JudgePool
 from verieval.judge.reference import ReferenceRun
 from verieval.task import Benchmark, Erratum, Task, Unsupported
 
-T = TypeVar("T")
 OWN_RULE = "verieval"  # of suites whose tasks have a task.toml
 
 
@@ -132,11 +131,12 @@ def check(
     major = pool.toolchain.major
     checked = []
     for task in benchmark.tasks:
-        run, fault = _outcome(runs, task)
-        calibration, second = _outcome(calibrations, task)
+        told, more = _fault(runs.get(task.id)), _fault(calibrations.get(task.id))
+        run = runs[task.id].result() if task.id in runs and not told else None
+        calibration = calibrations[task.id].result() if task.id in calibrations and not more else None
         own = interface_faults(task) if benchmark.rule == OWN_RULE and task.reference is not None else ()
-        # A judge of cocotb benches refuses what the interface shows.
-        faults = own or tuple(dict.fromkeys(text for text in (fault, second) if text))
+        # The judge of benches in Python refuses what the interface shows.
+        faults = own or tuple(dict.fromkeys(text for text in (told, more) if text))
         checked.append(CheckedTask(task.id, run, errata_of(benchmark, task, major), calibration, faults))
     version, unsupported = pool.toolchain.version, benchmark.unsupported
     return Check(benchmark.full_name, benchmark.sha256, benchmark.commit, version, tuple(checked), unsupported)
@@ -147,14 +147,14 @@ def steps(benchmark: Benchmark, *, calibrate: bool) -> int:
     return sum(task.reference is not None for task in benchmark.tasks) * (2 if calibrate else 1)
 
 
-def _outcome(futures: Mapping[str, Future[T]], task: Task) -> tuple[T | None, str]:
-    """A task's result, and the fault for which there is none."""
-    if task.id not in futures:
-        return None, ""
+def _fault(future: Future[Any] | None) -> str:
+    """Wait for a result, and say of which fault of the task there is none."""
     try:
-        return futures[task.id].result(), ""
+        if future is not None:
+            future.result()
     except BenchError as error:
-        return None, str(error)
+        return str(error)
+    return ""
 
 
 def errata_of(benchmark: Benchmark, task: Task, major: int) -> tuple[Erratum, ...]:
