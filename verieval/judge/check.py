@@ -135,8 +135,9 @@ def check(
         run = runs[task.id].result() if task.id in runs and not told else None
         calibration = calibrations[task.id].result() if task.id in calibrations and not more else None
         own = interface_faults(task) if benchmark.rule == OWN_RULE and task.reference is not None else ()
-        # The judge of benches in Python refuses what the interface shows.
-        faults = own or tuple(dict.fromkeys(text for text in (told, more) if text))
+        # The judge of benches in Python refuses what the interface shows, in the same words.
+        judged = (text for text in (told, more) if text and not text.startswith(own))
+        faults = (*own, *dict.fromkeys(judged))
         checked.append(CheckedTask(task.id, run, errata_of(benchmark, task, major), calibration, faults))
     version, unsupported = pool.toolchain.version, benchmark.unsupported
     return Check(benchmark.full_name, benchmark.sha256, benchmark.commit, version, tuple(checked), unsupported)
