@@ -105,8 +105,8 @@ def test_bench_check_names_each_failure(toolchain: object, data_dir: Path) -> No
         (("bench", "check", "verieval", "--tasks", "zzz*"), "zzz*"),
         (("bench", "check", "verilog-eval"), "spec-to-rtl"),
         (("bench", "check", "verieval", "--jobs", "0"), "--jobs"),
-        (("bench", "check", "verieval", "--data", "/no/such/folder"), "There is no folder /nonexistent"),
-        (("bench", "check", "rtllm", "--data", "/no/such/folder"), "There is no folder /nonexistent"),
+        (("bench", "check", "verieval", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
+        (("bench", "check", "rtllm", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
     ],
 )
 def test_bad_input_is_one_sentence(words: tuple[str, ...], sentence: str) -> None:

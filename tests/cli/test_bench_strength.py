@@ -61,7 +61,7 @@ def test_survivors_are_shown_with_their_lines(data_dir: Path, toolchain: Toolcha
     [
         (("agreement", "verieval", "--icarus", "/usr"), "give --icarus DIR twice or more"),
         (("agreement", "verieval", "--verilator"), "--verilator alone has nothing to be compared with"),
-        (("strength", "verieval", "--data", "/no/such/folder"), "There is no folder /nonexistent"),
+        (("strength", "verieval", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
         (("strength", "nothing"), "There is no benchmark 'nothing'"),
         (("strength", "verieval", "--max-mutants", "0"), "--max-mutants"),
     ],

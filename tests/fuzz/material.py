@@ -141,7 +141,7 @@ TURTLE = json.dumps(
 ).encode()
 TASK_TOML = b"""id = "adder"
 module = "adder"
-level = "easy"
+level = "unit"
 tags = ["sequential", "register"]
 clock = "clk"
 ports = [
