@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,9 @@ from verieval.judge.cosim import trial
 from verieval.judge.cosim.batch import Batch, make_batch, stands_alone, untimed
 from verieval.judge.cosim.results import SlotResult
 from verieval.judge.cosim.shadow import can_be_shadowed, make_shadows
+from verieval.judge.cosim.simulators import find_simulator
 from verieval.judge.cosim.trial import Cosimulator
-from verieval.judge.process import Done, Launcher
+from verieval.judge.process import Done, Launcher, ProcessResult
 from verieval.keywords import KEYWORDS
 from verieval.task import Task
 
@@ -522,6 +525,24 @@ def test_a_candidate_that_ends_the_simulation_before_it_begins_is_to_blame_itsel
 
     monkeypatch.setattr(trial, "_run", spoil)
     assert finding(INVERT, trials.alone(invert, INVERT)).outcome == "crash"
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_a_bench_is_tried_without_a_candidate(simulator: str, trials: Trials, tmp_path: Path) -> None:
+    """What is said of it then is right on each simulator, and nothing is where it can be imported."""
+    if simulator == "verilator" and not shutil.which("verilator"):
+        pytest.skip("no Verilator on PATH")
+    engine = find_simulator(simulator, trials.simulator.engine.toolchain)
+    cosimulator = replace(trials.simulator, engine=engine)
+    process = ProcessResult(0, 0, "", 0.0, 0.0, 0)
+    silent = Done((process, process))
+    broken, _ = UNUSABLE["imports what is not there"]
+    tasks = [load_task(tmp_path / name, text) for name, text in (("whole", LOOKS), ("broken", broken))]
+    with closing(Launcher(trials.launcher.limits)) as launcher:
+        batches = [make_batch(task, [INVERT], cosimulator.secret) for task in tasks]
+        trial._refuse_bench(launcher, cosimulator, batches[0], silent)
+        with pytest.raises(BenchError, match="No module named 'numpy'"):
+            trial._refuse_bench(launcher, cosimulator, batches[1], silent)
 
 
 @pytest.mark.parametrize("fault", FAULTY)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verieval.errors import BenchError, VerievalError
-from verieval.judge.cosim.batch import Batch, Slot, cocotb_bench, inner, make_batch, root_module, stands_alone
+from verieval.judge.cosim.batch import Batch, Slot, cocotb_bench, inner, make_batch, stands_alone
 from verieval.judge.cosim.python import INSIDE, RESULTS, STAND_INS, Python
 from verieval.judge.cosim.results import TEST_US, SlotResult, read_failure, read_results
 from verieval.judge.cosim.shadow import REFERENCE, can_be_shadowed, make_shadows
@@ -155,7 +155,8 @@ def _refuse_bench(launcher: Launcher, simulator: Cosimulator, batch: Batch, done
     if len(done.steps) < 2 or _fault(done) is None:
         return
     task = batch.task
-    empty = Batch(task, (), simulator.secret, batch.top, {}, root_module(batch.top, (), simulator.secret), (), {})
+    root = f"module {batch.top};\n  reg idle;\nendmodule\n"  # Verilator hides a module with nothing inside
+    empty = Batch(task, (), simulator.secret, batch.top, {}, root, (), {})
     done = _run(launcher, simulator, empty, launcher.limits.simulate_cpu)
     fault = _fault(done) if len(done.steps) == 2 and done.steps[1].killed != "wall" else None
     if fault is not None:
