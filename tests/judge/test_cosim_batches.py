@@ -536,12 +536,12 @@ def test_a_bench_is_tried_without_a_candidate(simulator: str, trials: Trials, tm
     cosimulator = replace(trials.simulator, engine=engine)
     process = ProcessResult(0, 0, "", 0.0, 0.0, 0)
     silent = Done((process, process))
-    broken, _ = UNUSABLE["imports what is not there"]
+    broken, words = UNUSABLE["raises at its import"]
     tasks = [load_task(tmp_path / name, text) for name, text in (("whole", LOOKS), ("broken", broken))]
     with closing(Launcher(trials.launcher.limits)) as launcher:
         batches = [make_batch(task, [INVERT], cosimulator.secret) for task in tasks]
         trial._refuse_bench(launcher, cosimulator, batches[0], silent)
-        with pytest.raises(BenchError, match="No module named 'numpy'"):
+        with pytest.raises(BenchError, match=re.escape(words)):
             trial._refuse_bench(launcher, cosimulator, batches[1], silent)
 
 
