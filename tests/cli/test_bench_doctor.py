@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,30 @@ def test_bench_check_own_suite(words: tuple[str, ...], toolchain: object) -> Non
     assert len(result["calibration"]) == result["tasks"]
 
 
+def test_bench_check_that_was_stopped_goes_on(toolchain: object, tmp_path: Path) -> None:
+    """A line for each ten seconds elsewhere than on a terminal; a signal ends it with a word, and all is kept."""
+    words = ["bench", "check", "verieval", "--data", str(VERILOG_BENCHES), "--jobs", "1"]
+    environment = {**os.environ, "VERIEVAL_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "verieval", *words]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    kept: list[Path] = []
+    end = time.monotonic() + 100
+    while not kept and time.monotonic() < end:
+        time.sleep(0.02)
+        kept = list(tmp_path.glob("references/*.json"))
+    started.terminate()
+    _, said = started.communicate(timeout=60)
+    assert started.returncode == 143
+    assert "stopped by SIGTERM; the same command goes on" in said
+    assert "checking verieval: " in said
+    assert "Traceback" not in said
+    before = len(json.loads(kept[0].read_text()))
+    assert before >= 1
+    done = verieval(*words, VERIEVAL_CACHE=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "checking verieval: 56/56"
+
+
 def test_bench_check_names_each_failure(toolchain: object, data_dir: Path) -> None:
     done = verieval("bench", "check", "rtllm", "--data", str(data_dir / "rtllm"))
     assert done.returncode == 0, done.stderr
@@ -119,6 +144,8 @@ def test_bench_check_names_each_failure(toolchain: object, data_dir: Path) -> No
         (("bench", "check", "verieval", "--tasks", "zzz*"), "zzz*"),
         (("bench", "check", "verilog-eval"), "spec-to-rtl"),
         (("bench", "check", "verieval", "--jobs", "0"), "--jobs"),
+        (("bench", "check", "verieval", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
+        (("bench", "check", "rtllm", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
     ],
 )
 def test_bad_input_is_one_sentence(words: tuple[str, ...], sentence: str) -> None:

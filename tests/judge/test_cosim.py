@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,16 @@ CASES = {
                                    "module hex_char", "code <= 8'h0d", "code <= p::NINE + 8'd4", outcome="passed"),
     "a type outside its modules": case(WRAP, "module", "typedef logic [7:0] byte_t;\nmodule", "always_ff",
                                        "byte_t unused; always_ff", outcome="passed"),
+    "a function and names of states outside its modules": case(
+        WRAP, "module", "typedef enum logic {NO, YES} answer_t;\nlocalparam [7:0] ONE = 8'd1;\n"
+        "function automatic [7:0] next(input [7:0] n); next = n + ONE; endfunction\nmodule",
+        "count + 8'd1", "next(count)", "wrapped <= 1'b1", "wrapped <= YES", outcome="passed",
+    ),
+    "a function of a package": case(
+        HEX, "module hex_char", "package p; localparam [7:0] NINE = 8'd9; typedef logic [7:0] byte_t;\n"
+        "function automatic byte_t cr(input byte_t n); cr = NINE + n; endfunction endpackage\n"
+        "module hex_char", "code <= 8'h0d", "code <= p::cr(8'd4)", outcome="passed",
+    ),
     "a macro": case(COUNTER, "module", "`define STEP 1'b1\nmodule", "count + 1'b1", "count + `STEP", outcome="passed"),
     # Helpers of one name in several candidates, which are simulated together
     "a helper": case(HEX, "assign folded     = lower ? code - 8'h20 : code;",
@@ -178,15 +188,11 @@ def test_outcome(name: str, verdicts: Callable[[str], list[Verdict]]) -> None:
     check(CASES[name], verdicts(name))
 
 
-LIMITS_OF_12 = {"a package that is used": "crash", "a type outside its modules": "bench_compile"}
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_outcomes_on_icarus_12(icarus12: Toolchain, tmp_path: Path) -> None:
     for name, found in judge_all(icarus12, tmp_path).items():
-        # What Icarus 12 cannot do, see docs/cosimulation.md.
-        check(replace(CASES[name], outcome=LIMITS_OF_12.get(name, CASES[name].outcome)), found)
+        check(CASES[name], found)
 
 
 def check(one: Case, found: list[Verdict]) -> None:

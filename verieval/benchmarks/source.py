@@ -161,6 +161,11 @@ def find_checkout(name: str, upstream: Upstream, data: Path | None) -> Path:
     for place in places:
         if any(_is_there(place, marker) for marker in upstream.markers):
             return place.absolute()
+    if data is not None and is_missing(data):
+        raise VerievalError(
+            f"There is no folder {data}: name a checkout of {name} with --data, or run "
+            f"`git clone {upstream.clone} {target}`."
+        )
     wanted = " or ".join(upstream.markers)
     raise VerievalError(
         f"No {name} data in {looked} (looked for {wanted}): run `git clone {upstream.clone} {target}`, or name the "

@@ -20,8 +20,9 @@ from verieval.cli.common import (
     simulator_option,
     tasks_option,
 )
+from verieval.cli.longrun import progress, quiet_option, stoppable
 from verieval.cli.overlap import command as overlap
-from verieval.cli.strength import agreement, progress, strength
+from verieval.cli.strength import agreement, strength
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
 @click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
 @click.option("--references-only", is_flag=True, help="Run no stubs: say nothing of what the benches can tell.")
 @json_option
+@quiet_option
 def check(
     name: str,
     data: Path | None,
@@ -205,18 +207,22 @@ def check(
     fresh: bool,
     references_only: bool,
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Run every reference against its own bench with the present toolchain, and find out what the benches can tell.
 
     Each bench also meets stubs (constant 0, constant 1, X, nothing driven) and its reference without values at
-    power-up. Results are cached, and the reports of later runs carry them.
+    power-up. Results are cached one by one, so that a run that was stopped goes on where it was, and the reports of
+    later runs carry them.
 
-    Exit status 1 says that something broke that the errata do not list, or holds that they list as broken, or that
-    some of the data is not as upstream publishes it.
+    Exit status 1 says that something broke that the errata do not list, or holds that they list as broken; that a
+    task itself is at fault: its bench cannot be used, or its task.toml and its reference do not agree; or that some of
+    the data is not as upstream publishes it.
     """
     from verieval import benchmarks
     from verieval.judge import JudgePool, Limits, find_toolchain
     from verieval.judge.check import check as run_check
+    from verieval.judge.check import steps
     from verieval.judge.cosim.simulators import find_simulator
     from verieval.run.manifest import cores
 
@@ -225,7 +231,8 @@ def check(
     engine = find_simulator(simulator, toolchain)
     walls = open_sandbox(benchmark, engine, Limits(), sandbox)
     pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls, simulator=engine)
-    with pool, progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
+    total, title = steps(benchmark, calibrate=not references_only), f"checking {benchmark.full_name}"
+    with stoppable(), progress(total, title, quiet=quiet) as advance, pool:
         result = run_check(benchmark, pool, advance, calibrate=not references_only)
     if as_json:
         click.echo(json.dumps(result.to_json(), indent=2))
@@ -236,10 +243,16 @@ def check(
 
 
 def _print_check(result: Check) -> None:
-    total = sum(task.run is not None for task in result.tasks)
+    from verieval.report.text import printable
+
+    total = result.with_reference
     click.echo(f"{result.benchmark} on Icarus {result.icarus}, commit {result.commit or 'unknown'}")
     click.echo(f"official rule: {result.passed} of {total} references pass; strict: {result.passed_strict} of {total}")
     _print_unsupported(result.unsupported, len(result.tasks))
+    if faults := [fault for task in result.tasks for fault in task.faults]:
+        click.echo("tasks that are at fault themselves:")
+        for fault in faults:
+            click.echo(f"  {printable(fault)}")
     broken = [task for task in result.tasks if task.broken]
     strict_only = [task for task in result.tasks if task.run and task.run.official and task.run.outcome != "passed"]
     for title, tasks in (("fail the official rule", broken), ("pass the official rule but not strict", strict_only)):
@@ -248,9 +261,9 @@ def _print_check(result: Check) -> None:
         for task in tasks:
             click.echo(_line(task))
     for task in result.tasks:
-        if task.run is None:
+        if task.run is None and not task.faults:
             click.echo(f"  {task.id}: has no reference")
-        elif not task.explained and not task.broken:
+        elif not task.explained and not task.broken and not task.faults:
             click.echo(f"  {task.id}: passes here, though the errata list it as broken")
     _print_calibration(result)
 
