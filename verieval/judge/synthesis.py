@@ -11,7 +11,7 @@ from typing import Any
 
 from verieval.judge.netlist import Netlist, NotANetlist, parse_netlist
 from verieval.judge.process import Launcher
-from verieval.judge.yosys import DESIGN, Ending, Yosys, hide, quote, reading, run_yosys
+from verieval.judge.yosys import Ending, Yosys, design, quote, reading, run_yosys
 
 _NAMED = 20  # latches that are named
 
@@ -69,7 +69,7 @@ def synthesise(launcher: Launcher, yosys: Yosys, source: str, module: str) -> Sy
         Lost: it was killed from outside.
     """
     commands = [*reading(module), f"synth -flatten -top {quote(module)}", "write_json"]
-    answer = run_yosys(launcher, yosys, {DESIGN: hide(source)}, commands)
+    answer = run_yosys(launcher, yosys, design(source, module), commands)
     if answer.kind != "ok":
         return Synthesis(answer.kind, answer.reason, cpu=answer.cpu)
     try:

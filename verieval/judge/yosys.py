@@ -27,8 +27,9 @@ from verieval.judge.sandbox import Visible
 from verieval.verilog import blank_comments
 
 DESIGN = "design.sv"
+_CONFIGURED = "configured"  # a module around the design that gives it parameters, and its file
 # Raised whenever a script changes in a way that could change an answer; it stands beside yosys's version.
-SCRIPTS = 1
+SCRIPTS = 2
 
 _VERSION = re.compile(r"Yosys (\d+\.\d+\S*)")
 _ERROR = re.compile(r"ERROR: (.*)")
@@ -168,18 +169,40 @@ def quote(name: str) -> str:
     return name
 
 
-def reading(module: str) -> list[str]:
-    """Commands that read :data:`DESIGN` as a simulator would, elaborate ``module`` and what it uses, and write it.
+def reading(module: str, parameters: Mapping[str, int] | None = None) -> list[str]:
+    """Commands that read :func:`design`'s files as a simulator would, elaborate ``module``, and write it.
 
     The macros are the simulator's, so that the text cannot show yosys another design than that.
     """
-    read = f"read_verilog -sv -defer -nosynthesis -D__ICARUS__=1 -noassert -noassume -nodpi {DESIGN}"
-    return [read, f"hierarchy -check -top {quote(module)}", "proc -noopt", "flatten", "write_json"]
+    read = "read_verilog -sv -defer -nosynthesis -D__ICARUS__=1 -noassert -noassume -nodpi"
+    elaborate = [f"{read} {DESIGN}", f"hierarchy -check -top {quote(module)}"]
+    if parameters:
+        elaborate = [
+            f"{read} {DESIGN}",
+            f"{read} {_CONFIGURED}.sv",
+            f"hierarchy -check -top {_CONFIGURED}",
+            f"delete {_CONFIGURED}",
+            "hierarchy -check -auto-top",  # what was inside, under a name of yosys's
+            f"rename -top {module}",
+        ]
+    return [*elaborate, "proc -noopt", "flatten", "write_json"]
 
 
-# Down to gates, flip-flops and latches. Nothing here uses an x as a freedom: what is undefined stays undefined.
+def design(source: str, module: str, parameters: Mapping[str, int] | None = None) -> dict[str, str]:
+    """The files that :func:`reading` reads. Parameters are given by an instance, as a bench does.
+
+    ``hierarchy -chparam`` would give them without a sign, so that a comparison with one could be another.
+    """
+    files = {DESIGN: hide(source)}
+    if parameters:
+        given = ", ".join(f".{quote(name)}({value})" for name, value in parameters.items())
+        files[f"{_CONFIGURED}.sv"] = f"module {_CONFIGURED};\n  {quote(module)} #({given}) dut ();\nendmodule\n"
+    return files
+
+
+# Down to gates, flip-flops and latches. Nothing here uses an x as a freedom: what is undefined stays undefined. No
+# `opt_expr` is among them: with -keepdc, too, it makes 0 of `s & ~s`, which is x where nothing defines s.
 _TO_GATES = (
-    "opt_expr -keepdc",
     "opt_clean",
     "memory_map",
     "opt_clean",
@@ -200,7 +223,15 @@ class Read:
     answer: Answer
 
 
-def read_netlist(launcher: Launcher, yosys: Yosys, source: str, module: str, *, cpu: float | None = None) -> Read:
+def read_netlist(
+    launcher: Launcher,
+    yosys: Yosys,
+    source: str,
+    module: str,
+    parameters: Mapping[str, int] | None = None,
+    *,
+    cpu: float | None = None,
+) -> Read:
     """Take a Verilog text to gates and flip-flops.
 
     Args:
@@ -208,13 +239,15 @@ def read_netlist(launcher: Launcher, yosys: Yosys, source: str, module: str, *, 
         yosys: the installation.
         source: the text.
         module: its top module.
+        parameters: of the top module; the others have the text's defaults.
         cpu: CPU seconds; None for the launcher's ``compile_cpu``.
 
     Raises:
         VerievalError: yosys cannot be started, or ``module`` is no simple name.
         Lost: it was killed from outside.
     """
-    answer = run_yosys(launcher, yosys, {DESIGN: hide(source)}, [*reading(module), *_TO_GATES], cpu=cpu)
+    files, commands = design(source, module, parameters), [*reading(module, parameters), *_TO_GATES]
+    answer = run_yosys(launcher, yosys, files, commands, cpu=cpu)
     if answer.kind != "ok":
         return Read(None, answer)
     try:
