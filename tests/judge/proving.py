@@ -184,8 +184,8 @@ PAIRS = (
 )
 
 # Expressions of a nibble s of which nothing is known, with the value that they would have if s were any number. By IEEE
-# 1364 each is x, in at least one bit: x in an operand of arithmetic, of a comparison or of a shift's amount makes all of
-# the result x, and `x & ~x` is x.
+# 1364 each is x, in at least one bit: x in an operand of arithmetic, of a comparison or of a shift's amount makes the
+# whole result x, and `x & ~x` is x.
 UNDEFINED = {
     "s & ~s": "4'd0",
     "s | ~s": "4'd15",

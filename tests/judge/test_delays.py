@@ -30,7 +30,11 @@ NEEDED = {
     "a stimulus": ("reg ", "initial begin q = 0; #5 q = 1; end", "initial"),
     "a single late value": ("reg ", "initial #7 q = 1;", "initial"),
     "a pulse": ("reg ", "always @(posedge clk) begin q = 1; #5 q = 0; end", "q is assigned"),
-    "a pulse of part": ("reg ", "reg [1:0] n; always @(posedge clk) begin n[0] <= 1; #5; n[0] <= 0; q <= n[0]; end", "n is"),
+    "a pulse of part": (
+        "reg ",
+        "reg [1:0] n; always @(posedge clk) begin n[0] <= 1; #5; n[0] <= 0; q <= n[0]; end",
+        "n is",
+    ),
     "the new value": ("reg ", "reg n; always @(posedge clk) begin #1 n <= d; #1 q <= n; end", "n is"),
     "a pulse by branches": (
         "reg ",
@@ -57,7 +61,10 @@ LEFT_OUT = {
     "a latch": ("reg ", "always @* if (e) q <= #1 d;"),
     "a start": ("reg ", "initial begin q = 0; end always @(posedge clk) q <= #1 d;"),
     "in a string": ("reg ", 'initial $display("#5"); always @(posedge clk) q <= d;'),
-    "a name that begins so": ("reg ", "reg always_q; always @(posedge clk) begin always_q <= #1 d; q <= #1 always_q; end"),
+    "a name that begins so": (
+        "reg ",
+        "reg always_q; always @(posedge clk) begin always_q <= #1 d; q <= #1 always_q; end",
+    ),
 }
 MACRO = "`define FOREVER always #5\nmodule half #(parameter N = 2)(input a, output b); assign b = a; endmodule\n"
 
@@ -96,7 +103,10 @@ module tb; reg clk = 0, d = 0, e = 0; wire q, y; reg [31:0] r = 1;
   top dut(clk, d, e, q, y);
   initial begin
     #4 $write("%b", q);
-    repeat (40) begin r = r * 1103515245 + 12345; {d, e} = r[17:16]; #50 clk = 1; #4 $write("%b", q); #46 $write("%b", q); clk = 0; end
+    repeat (40) begin
+      r = r * 1103515245 + 12345; {d, e} = r[17:16];
+      #50 clk = 1; #4 $write("%b", q); #46 $write("%b", q); clk = 0;
+    end
     $finish;
   end
 endmodule

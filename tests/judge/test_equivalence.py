@@ -179,7 +179,8 @@ def test_what_is_undefined_and_does_not_matter_is_proven(prover: Prover, value: 
 
 OPERATORS = (
     "d + 3", "-d", "d * d", "d / 3'd3", "d % 3'd5", "d << d[1:0]", "$signed(d) >>> d[2:0]", "d[d[1:0]]",
-    "{d < 3, d > 4, d >= 5, d <= 2}", "$signed(d) < -2", "$signed(d) / 3'sd3", "$signed(d) % 3'sd3", "$signed(d) - d[1:0]",
+    "{d < 3, d > 4, d >= 5, d <= 2}", "$signed(d) < -2", "$signed(d) / 3'sd3", "$signed(d) % 3'sd3",
+    "$signed(d) - d[1:0]",
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Does a text need its delays? Yosys leaves every ``#`` out, so that it calls an oscillator synthesizable.
 
-A delay that only moves an assignment (``q <= #1 d``, ``assign #1 y = a``, ``always @(posedge c) #1 q <= d``) is left out
-by every synthesis (IEEE 1364.1 wants it so), and the logic stays what it is. Three kinds of text are nothing without:
+A delay that only moves an assignment (``q <= #1 d``, ``assign #1 y = a``, ``always @(posedge c) #1 q <= d``) is left
+out by every synthesis (IEEE 1364.1 wants it so), and the logic stays what it is. Three kinds of text are nothing without:
 
 - an ``always`` that waits for no event, a ``task`` or an ``initial`` block with a delay between its statements;
 - a variable that a block assigns before a delay, and again after it, which is a pulse; or that it assigns with ``<=``
@@ -29,8 +29,10 @@ _BEGINS_A_STATEMENT = frozenset({";", ")", "else", ":"}) | _OPENS | _CLOSES
 _DELAYS, _TOKENS = 64, 200
 _NO_DELAYS_IN = {"initial": "an initial block", "task": "a task"}
 _UNNAMED = frozenset({"assign", "]", ")", "=", "<="})
-_NETS = frozenset("wire tri tri0 tri1 wand wor triand trior trireg uwire logic reg signed".split())
-_GATES = frozenset("and nand or nor xor xnor not buf bufif0 bufif1 notif0 notif1 cmos nmos pmos tran".split())
+_NETS = frozenset(
+    {"wire", "tri", "tri0", "tri1", "wand", "wor", "triand", "trior", "trireg", "uwire", "logic", "signed"}
+)
+_GATES = frozenset({"and", "nand", "or", "nor", "xor", "xnor", "not", "buf", "bufif0", "bufif1", "notif0", "notif1"})
 
 
 def has_delays(text: str) -> bool:

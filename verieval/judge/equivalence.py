@@ -66,8 +66,9 @@ class Proof:
         resets: reset ports, with the value that they had before the first comparison.
         counterexample: of ``refuted``.
         cpu: CPU seconds of the tools.
-        parameters: at which this was found, empty for the texts' own defaults. All but ``kind`` and ``cpu`` speak of it.
-        findings: at each set of parameters that was asked about; empty for an answer of :func:`prove`.
+        parameters: at which this was found, empty for the texts' own defaults.
+        findings: of :func:`prove_task`: what was found at each set of parameters. The other fields, but for ``kind``
+            and ``cpu``, speak of one.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""Arithmetic that gives x where an operand is not wholly defined, as Verilog has it (IEEE 1364, 5.1.5 to 5.1.12).
+"""Arithmetic that gives x where an operand is not wholly defined, as Verilog has it (IEEE 1364-2005, 5.1).
 
 Gates know less of x: a multiplication by 0 is 0 in them, and the low bits of a sum do not see the high bits of a term.
 So a design could be proven whose simulation shows x. :data:`WORDS` maps each operator of yosys onto itself, with every
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 # The operators, and which operands decide.
 _BINARY = {
-    **dict.fromkeys("add sub mul div mod divfloor modfloor pow lt le gt ge".split(), "A, B"),
-    **dict.fromkeys("shl shr sshl sshr shift shiftx".split(), "B"),
+    **dict.fromkeys(("add", "sub", "mul", "div", "mod", "divfloor", "modfloor", "pow"), "A, B"),
+    **dict.fromkeys(("lt", "le", "gt", "ge"), "A, B"),
+    **dict.fromkeys(("shl", "shr", "sshl", "sshr", "shift", "shiftx"), "B"),
 }
 _WIDTHS = ("A_SIGNED", "B_SIGNED", "A_WIDTH", "B_WIDTH", "Y_WIDTH")
 _MODULE = """
