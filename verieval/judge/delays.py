@@ -1,7 +1,8 @@
 """Does a text need its delays? Yosys leaves every ``#`` out, so that it calls an oscillator synthesizable.
 
 A delay that only moves an assignment (``q <= #1 d``, ``assign #1 y = a``, ``always @(posedge c) #1 q <= d``) is left
-out by every synthesis (IEEE 1364.1 wants it so), and the logic stays what it is. Three kinds of text are nothing without:
+out by every synthesis (IEEE 1364.1 wants it so), and the logic stays what it is. Three kinds of text are nothing
+without:
 
 - an ``always`` that waits for no event, a ``task`` or an ``initial`` block with a delay between its statements;
 - a variable that a block assigns before a delay, and again after it, which is a pulse; or that it assigns with ``<=``
