@@ -31,7 +31,7 @@ DESIGN = "design.sv"
 _WORDS = "words.v"
 _CONFIGURED = "configured"  # a module around the design that gives it parameters, and its file
 # Raised whenever a script changes in a way that could change an answer; it stands beside yosys's version.
-SCRIPTS = 3
+SCRIPTS = 4
 
 _VERSION = re.compile(r"Yosys (\d+\.\d+\S*)")
 _ERROR = re.compile(r"ERROR: (.*)")
