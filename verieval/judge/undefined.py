@@ -1,8 +1,8 @@
 """Arithmetic that gives x where an operand is not wholly defined, as Verilog has it (IEEE 1364-2005, 5.1).
 
 Gates know less of x: a multiplication by 0 and a shifted 0 are 0 in them, so that a design could be proven whose
-simulation shows x. :data:`WORDS` maps each such operator of yosys onto itself, with every bit of the result made x by an
-undefined operand: ``p & ~p`` is 0 where ``p`` is defined, and x where it is not. In the graph that proofs work on it
+simulation shows x. :data:`WORDS` maps each such operator of yosys onto itself, with every bit of the result made x by
+an undefined operand: ``p & ~p`` is 0 where ``p`` is defined, and x where it is not. In the graph that proofs work on it
 costs nothing where that is known.
 
 Sums, differences and comparisons are as they are: of an operand of which nothing is known they make x in gates, too. Of
