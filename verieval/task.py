@@ -94,6 +94,11 @@ class CocotbBench:
         defaults = dict(self.parameters)
         return (defaults, *(defaults | dict(values) for values in self.configurations))
 
+    @property
+    def overrides(self) -> tuple[dict[str, int], ...]:
+        """What each instance is given: the first nothing, which shows whether the candidate has the right defaults."""
+        return ({}, *self.instances[1:])
+
 
 @dataclass(frozen=True)
 class HarnessBench:
