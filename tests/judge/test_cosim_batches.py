@@ -545,6 +545,29 @@ def test_a_bench_is_tried_without_a_candidate(simulator: str, trials: Trials, tm
             trial._refuse_bench(launcher, cosimulator, batches[1], silent)
 
 
+# Verilator takes all of these, and Icarus none.
+NOT_FOR_ICARUS = {
+    "twice": INVERT + INVERT,
+    "streaming": "module invert(input [3:0] a, output [3:0] y);\n  wire [3:0] b = {<<{a}};\n"
+    "  assign y = ~{b[0], b[1], b[2], b[3]};\nendmodule\n",
+    "inside": "module invert(input [3:0] a, output [3:0] y);\n  assign y = a inside {0} ? 4'hf : ~a;\nendmodule\n",
+    "bind": INVERT + "module other; endmodule\nbind invert other o();\n",
+    "a byte that is no text": INVERT.replace("\n", "\n\0", 1),
+}
+
+
+def test_icarus_decides_what_compiles_wherever_it_is_simulated(
+    trials: Trials, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    if not shutil.which("verilator"):
+        pytest.skip("no Verilator on PATH")
+    benchmark = benchmarks.load("verieval", write_task(tmp_path / "suite", LOOKS))
+    sources = {"right": INVERT, "wrong": WRONG, **NOT_FOR_ICARUS}
+    told = judge(benchmark, toolchain, tmp_path / "a", sources)
+    assert judge(benchmark, toolchain, tmp_path / "b", sources, "verilator") == told
+    assert {name for name, finding in told.items() if finding.outcome == "passed"} == {"right"}
+
+
 @pytest.mark.parametrize("fault", FAULTY)
 def test_no_candidate_passes_a_test_that_is_at_fault(fault: str, trials: Trials, tmp_path: Path) -> None:
     task = load_task(tmp_path / "suite", FAULTY[fault])

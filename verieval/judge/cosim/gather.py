@@ -10,11 +10,11 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verieval.judge.cosim import trial as cosim
 from verieval.judge.cosim.python import find_python
-from verieval.judge.cosim.simulators import Simulator
+from verieval.judge.cosim.simulators import Icarus, Simulator
 from verieval.judge.evidence import DANGEROUS, Evidence, ruled, settled
 from verieval.judge.futures import then
 from verieval.judge.icarus import Trial
@@ -47,6 +47,7 @@ class Cosimulation:
         self._workers = workers
         self._prove_tools = prove
         self._simulator = cosim.Cosimulator(engine, find_python(), secrets.token_hex(10))
+        self._compiler = replace(self._simulator, engine=Icarus(engine.toolchain))
         self._lock = threading.Lock()
         self._waiting: dict[str, list[_Waiting]] = defaultdict(list)
         self._proved = Once()
@@ -64,7 +65,7 @@ class Cosimulation:
             self._prove(tools)
             found = ruling or self._ruled(tools, task, source)
             if not found.outcome:
-                return found
+                return self._refused_by_icarus(tools, task, found) or found
             # It is not simulated: there is no rule beside the strict one. Icarus decides whether it compiles.
             if found.outcome in DANGEROUS and not tools.launcher.sandbox.holds:
                 return Evidence(found, None, None)
@@ -118,10 +119,17 @@ class Cosimulation:
         """A trial alone, whose verdict does not hang on how busy the machine was."""
         return settled(tools, lambda slack: cosim.run_alone(tools.launcher, self._simulator, task, source, slack=slack))
 
+    def _refused_by_icarus(self, tools: Tools, task: Task, ruling: Ruling) -> Evidence | None:
+        """Icarus decides what compiles where another simulates, too; None where it compiles or will be asked anyway."""
+        if self._simulator.engine.name == self._compiler.engine.name:
+            return None
+        trial = self._compiled(tools, task, ruling.source)
+        return None if trial.compiled else Evidence(ruling, trial, None)
+
     def _compiled(self, tools: Tools, task: Task, source: str) -> Trial:
-        """What the compiler alone says, however busy the machine was."""
+        """What Icarus says, however busy the machine was."""
         return settled(
-            tools, lambda slack: cosim.compile_only(tools.launcher, self._simulator, task, source, slack=slack)
+            tools, lambda slack: cosim.compile_only(tools.launcher, self._compiler, task, source, slack=slack)
         )
 
     def _ruled(self, tools: Tools, task: Task, source: str) -> Ruling:
