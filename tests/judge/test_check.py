@@ -100,6 +100,13 @@ def test_an_unlisted_failure_is_unexplained(data: Path | None, toolchain: Toolch
 
 FAULTS = {
     "the bench": ("import numpy\n" + LOOKS, "", "", "cannot be imported: ModuleNotFoundError: No module named 'numpy'"),
+    "no Python": (LOOKS + "\nx = = 1\n", "", "", "test_invert.py is not valid Python: SyntaxError: invalid syntax"),
+    "two tests of one name": (
+        LOOKS + LOOKS[LOOKS.index("@") :],
+        "",
+        "",
+        "has 2 tests called 'inverts' (test_invert.py, ",
+    ),
     "the width": (LOOKS, "width = 4", "width = 5", "says that port 'a' has width 5; in reference.sv it has width 4"),
     "the direction": (LOOKS, '"output"', '"inout"', "says that port 'y' is an inout; in reference.sv it is an output"),
 }
