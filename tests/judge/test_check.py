@@ -11,6 +11,8 @@ import pytest
 from tests.conftest import VERILOG_BENCHES
 from tests.judge.cosimulating import LOOKS, write_task
 from verieval import benchmarks
+from verieval.cli.common import load_benchmark, refuse_benches
+from verieval.errors import BenchError
 from verieval.judge import JudgePool, Toolchain
 from verieval.judge.check import Check, check, steps
 
@@ -166,3 +168,13 @@ def run(name: str, toolchain: Toolchain, data_dir: Path | None) -> Check:
     benchmark = benchmarks.load(name, folder)
     with JudgePool(benchmark, toolchain, jobs=2) as pool:
         return check(benchmark, pool)
+
+
+@pytest.mark.parametrize("fault", ["no Python", "two tests of one name"])
+def test_run_and_score_refuse_such_a_task_at_once_and_take_others(fault: str, tmp_path: Path) -> None:
+    top = write_task(tmp_path / "suite", FAULTS[fault][0])
+    write_task(top, TOGGLES, name="toggle")
+    _, whole = load_benchmark("verieval", top, None, None)
+    with pytest.raises(BenchError, match=r"^the bench of invert .*Leave the task out with --tasks"):
+        refuse_benches(whole)
+    refuse_benches(load_benchmark("verieval", top, "toggle", None)[1])
