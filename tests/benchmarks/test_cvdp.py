@@ -282,6 +282,36 @@ def test_an_odd_row_is_listed_and_the_others_are_used(
 
 
 @pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (environment("VERILOG_SOURCES=/code/../etc/passwd"), "VERILOG_SOURCES names the path '/code/../etc/passwd'"),
+        (environment("VERILOG_SOURCES=/code/rtl/part.sv ../../etc/x.v"), "VERILOG_SOURCES names the path"),
+        (environment("VERILOG_SOURCES=/../code/rtl/part.sv/../../../x.v"), "VERILOG_SOURCES names the path"),
+        (compose(env_file="./src/../../other/.env"), "env_file names the path './src/../../other/.env'"),
+        (compose(build={"dockerfile": "../Dockerfile"}), "dockerfile names the path '../Dockerfile'"),
+    ],
+)
+def test_a_path_in_the_harness_that_leaves_its_folder_is_malformed(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    benchmark = load("cvdp:nonagentic", written(tmp_path, row(**changes), row(id="good")))
+    assert [task.id for task in benchmark.tasks] == ["good"]
+    (listed,) = benchmark.unsupported
+    assert listed.malformed
+    assert words in listed.reason
+    assert "which leaves its folder" in listed.reason
+    assert listed.reason.endswith(", line 1)")
+
+
+@pytest.mark.parametrize("path", ["/code/rtl/../rtl/part.sv", "../rtl/part.sv", "/code/rundir/../rtl/part.sv"])
+def test_a_path_that_comes_down_again_is_none_such(tmp_path: Path, path: str) -> None:
+    changed = row(**environment(f"VERILOG_SOURCES=/code/rtl/top.sv {path}"))
+    oracle = load("cvdp:nonagentic", written(tmp_path, changed)).tasks[0].oracle
+    assert isinstance(oracle, HarnessBench)
+    assert oracle.rtl == ("code/rtl/top.sv", "code/rtl/part.sv")
+
+
+@pytest.mark.parametrize(
     ("value", "fault"),
     [
         ({}, "its field 'id' is missing, where a text belongs"),

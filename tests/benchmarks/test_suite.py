@@ -22,6 +22,7 @@ from verieval.benchmarks.structure import ports
 from verieval.benchmarks.suite import find_tasks
 from verieval.errors import VerievalError
 from verieval.judge import Toolchain
+from verieval.judge.cosim.bench_text import bench_faults
 from verieval.task import Benchmark, CocotbBench, SourceFile, Task
 
 TOML = """\
@@ -160,6 +161,7 @@ def test_each_shipped_test_keeps_to_its_task(task: Task) -> None:
         "random", "string", "typing",
     }  # fmt: skip
     assert {"cocotb", "bench"} <= imported
+    assert bench_faults(task) == ()
     # It waits for no edge, so that one run tells of all candidates that agree with the reference.
     waits = [name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
     assert not {name for name in waits if name.endswith("Edge") or name in ("Clock", "start_clock", "cycle")}
@@ -280,18 +282,19 @@ def test_a_folder_without_a_bench_or_with_two(task_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("async def one(dut:\n", "is not valid Python"),
-        ("import cocotb\n  x = 1\n", "is not valid Python"),
+        ("async def one(dut:\n", "is not valid Python: SyntaxError: '(' was never closed (test_invert.py, line 1)"),
+        ("import cocotb\n  x = 1\n", "IndentationError: unexpected indent (test_invert.py, line 2)"),
         ("x = 1\0\n", "is not valid Python"),
-        ("return 1\n", "is not valid Python"),
+        ("return 1\n", "SyntaxError: 'return' outside function (test_invert.py, line 1)"),
+        ("x = " + "(" * 9_000 + ")" * 9_000, "is not valid Python"),
     ],
 )
 def test_a_bench_that_is_no_python(python_folder: Path, text: str, message: str) -> None:
     (python_folder / "test_invert.py").write_text(text)
-    with pytest.raises(VerievalError, match=message) as caught:
-        load("verieval", python_folder.parents[1])
-    assert "test_invert.py" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    (fault,) = bench_faults(load("verieval", python_folder.parents[1]).tasks[0])
+    assert fault.startswith("the bench of invert cannot be imported: test_invert.py ")
+    assert message in fault
+    assert "\n" not in fault
 
 
 @pytest.mark.parametrize(

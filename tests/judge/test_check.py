@@ -11,6 +11,8 @@ import pytest
 from tests.conftest import VERILOG_BENCHES
 from tests.judge.cosimulating import LOOKS, write_task
 from verieval import benchmarks
+from verieval.cli.common import load_benchmark, refuse_benches
+from verieval.errors import BenchError
 from verieval.judge import JudgePool, Toolchain
 from verieval.judge.check import Check, check, steps
 
@@ -100,6 +102,13 @@ def test_an_unlisted_failure_is_unexplained(data: Path | None, toolchain: Toolch
 
 FAULTS = {
     "the bench": ("import numpy\n" + LOOKS, "", "", "cannot be imported: ModuleNotFoundError: No module named 'numpy'"),
+    "no Python": (LOOKS + "\nx = = 1\n", "", "", "test_invert.py is not valid Python: SyntaxError: invalid syntax"),
+    "two tests of one name": (
+        LOOKS + LOOKS[LOOKS.index("@") :],
+        "",
+        "",
+        "has 2 tests called 'inverts' (test_invert.py, ",
+    ),
     "the width": (LOOKS, "width = 4", "width = 5", "says that port 'a' has width 5; in reference.sv it has width 4"),
     "the direction": (LOOKS, '"output"', '"inout"', "says that port 'y' is an inout; in reference.sv it is an output"),
 }
@@ -159,3 +168,13 @@ def run(name: str, toolchain: Toolchain, data_dir: Path | None) -> Check:
     benchmark = benchmarks.load(name, folder)
     with JudgePool(benchmark, toolchain, jobs=2) as pool:
         return check(benchmark, pool)
+
+
+@pytest.mark.parametrize("fault", ["no Python", "two tests of one name"])
+def test_run_and_score_refuse_such_a_task_at_once_and_take_others(fault: str, tmp_path: Path) -> None:
+    top = write_task(tmp_path / "suite", FAULTS[fault][0])
+    write_task(top, TOGGLES, name="toggle")
+    _, whole = load_benchmark("verieval", top, None, None)
+    with pytest.raises(BenchError, match=r"^the bench of invert .*Leave the task out with --tasks"):
+        refuse_benches(whole)
+    refuse_benches(load_benchmark("verieval", top, "toggle", None)[1])

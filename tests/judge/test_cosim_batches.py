@@ -19,6 +19,7 @@ from verieval.errors import BenchError
 from verieval.judge import Toolchain
 from verieval.judge.cosim import trial
 from verieval.judge.cosim.batch import Batch, make_batch, stands_alone, untimed
+from verieval.judge.cosim.bench_text import bench_faults
 from verieval.judge.cosim.results import SlotResult
 from verieval.judge.cosim.shadow import can_be_shadowed, make_shadows
 from verieval.judge.cosim.simulators import find_simulator
@@ -486,6 +487,8 @@ FAULTY = {
 }
 
 
+TWICE = LOOKS.replace("        assert", "        assert False\n        assert") + LOOKS[LOOKS.index("\n\n@cocotb") :]
+
 # Benches that come to no test, and what is said of them. No candidate is judged by such a one.
 UNUSABLE = {
     "raises at its import": ("raise RuntimeError('oh')\n" + LOOKS, "RuntimeError: oh (test_invert.py, line 1)"),
@@ -497,9 +500,38 @@ UNUSABLE = {
     ),
     "imports what cannot be read": ("import helper\n" + LOOKS, "SyntaxError: invalid syntax (helper.py, line 2)"),
     "has a test twice": (LOOKS + "\n\nagain = inverts\n", "has 2 tests called 'inverts'"),
+    "is no Python": (LOOKS + "\nx = = 1\n", "SyntaxError: invalid syntax (test_invert.py, line 12)"),
+    "has two tests of one name": (TWICE, "has 2 tests called 'inverts' (test_invert.py, lines 6 and 15): give each"),
+    "hides a test in a loop": (
+        LOOKS + "\n\nfor n in (1, 2):\n    @cocotb.test(name=f't{n}')\n    async def t(dut):\n        assert n\n",
+        "has a test called 't1' that would never be run (test_invert.py, line 14)",
+    ),
+    "decorates by a function of its own": (
+        "import cocotb\ndef my(f): return cocotb.test()(f)\n\n@my\nasync def t(d): assert 0\n@my\nasync def t(d): 0\n",
+        "has a test called 't' that would never be run (test_invert.py, line 4)",
+    ),
+    "hides a test behind a value": (
+        LOOKS.replace("inverts", "t") + "\n\nt = 0\n" + LOOKS,
+        "'t' that would never be run",
+    ),
+    "has a test in a class": (
+        LOOKS + "\n\nclass Some:\n    @cocotb.test()\n    async def t(dut):\n        assert False\n",
+        "has a test called 'Some.t' that would never be run",
+    ),
     "ends Python at its import": ("raise SystemExit(3)\n" + LOOKS, "cannot be imported: SystemExit: 3"),
     "exits at its import": ("import os\nos._exit(0)\n" + LOOKS, "cannot be imported: the simulation ends before"),
-    "loops at its import": ("while True:\n    pass\n" + LOOKS, "cannot be imported: the simulation ends before"),
+    "loops at its import": (
+        "while True:\n    pass\n" + LOOKS,
+        "cannot be imported: that takes more than 0.",
+    ),
+    "loops where Python gets no turn": (
+        "import itertools\nany(itertools.repeat(False))\n" + LOOKS,
+        "cannot be imported: the simulation ends before",
+    ),
+    "catches whatever ends its loop": (
+        "while True:\n    try:\n        x = 1\n    except BaseException:\n        pass\n" + LOOKS,
+        "cannot be imported: that takes more than 0.",
+    ),
 }
 
 
@@ -511,6 +543,81 @@ def test_a_bench_that_can_test_nobody_is_refused(fault: str, trials: Trials, tmp
         trials.alone(task, INVERT)
     assert str(caught.value).startswith("the bench of invert ")
     assert words in str(caught.value)
+
+
+def test_a_loop_at_the_import_is_found_once_and_soon(
+    trials: Trials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two imports, with the candidate and without, of half the time that there is; who comes next does not wait."""
+    used: list[float] = []
+    run = Launcher.run
+
+    def measured(self: Launcher, *args: Any) -> Done:
+        done = run(self, *args)
+        used.extend(step.cpu for step in done.steps)
+        return done
+
+    monkeypatch.setattr(Launcher, "run", measured)
+    task = load_task(tmp_path / "suite", UNUSABLE["loops at its import"][0])
+    for _ in range(3):
+        with pytest.raises(BenchError, match="takes more than"):
+            trials.alone(task, INVERT)
+    with pytest.raises(BenchError, match="takes more than"):
+        trials.together(task, [INVERT, GOOD[0]])
+    assert 1 < sum(used) < 4
+
+
+SHARED = (
+    "import cocotb\n\n\n@cocotb.test()\nasync def idle(dut):\n    assert True\n\n\nasync def help(dut):\n    pass\n"
+)
+# Nothing is lost here.
+USABLE = {
+    "one of two branches": "import sys\nif sys.maxsize:\n    @cocotb.test()\n    async def t(dut): pass\n"
+    "else:\n    @cocotb.test()\n    async def t(dut): pass\n",
+    "helpers of one name": "def h(): return 1\ndef h(): return 2\n",
+    "a test that it does not take": "from helper import help\n@cocotb.test()\nasync def idle(dut): pass\n",
+    "a test by two decorators": "@cocotb.test()\n@cocotb.parametrize(n=[1, 2])\nasync def t(dut, n): assert n\n",
+    "made in a loop": "def make(n):\n    @cocotb.test(name=f't{n}')\n    async def t(dut): assert n\n    return t\n"
+    "for n in (1, 2): globals()[f't{n}'] = make(n)\n",
+}
+
+
+@pytest.mark.parametrize("form", USABLE)
+def test_tests_that_all_run_are_no_fault(form: str, trials: Trials, tmp_path: Path) -> None:
+    task = load_task(tmp_path / "suite", LOOKS + "\n\n" + USABLE[form], helper=SHARED)
+    assert bench_faults(task) == ()
+    assert finding(INVERT, trials.alone(task, INVERT)).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("from helper import *\n@cocotb.test()\nasync def idle(dut): pass\n", "has 2 tests called 'idle'"),
+        ("from helper import idle\n@cocotb.test()\nasync def idle(dut): pass\n", "has 2 tests called 'idle'"),
+        ("from helper import idle as t\nfrom helper import idle as t\n", "has 2 tests called 't'"),
+        (
+            "from cocotb import test as check\n@check\nasync def t(d): 0\n@check(skip=True)\nasync def t(d): 0\n",
+            "2 tests",
+        ),
+        ("import cocotb as c\n@c.parametrize(n=[1])\nasync def t(d, n): 0\n@c.test\nasync def t(d): 0\n", "2 tests"),
+        ("@cocotb.test()\nasync def t(dut): 0\nasync def t(dut): 0\n", "has a test and another definition called 't'"),
+        (
+            "try:\n    @cocotb.test()\n    async def t(d): 0\nfinally:\n    class t: 0\n",
+            "a test and another definition",
+        ),
+        (
+            (
+                "from cocotb.regression import TestFactory\nasync def t(d): 0\nTestFactory(t).generate_tests()\n"
+                "async def t(d): 0\nTestFactory(test_function=t).generate_tests()\n"
+            ),
+            "has 2 tests called 't'",
+        ),
+    ],
+)
+def test_two_of_one_name_are_found_in_the_text(more: str, words: str, tmp_path: Path) -> None:
+    (fault,) = bench_faults(load_task(tmp_path / "suite", LOOKS + "\n\n" + more, helper=SHARED))
+    assert fault.startswith("the bench of invert has ")
+    assert words in fault
 
 
 def test_a_candidate_that_ends_the_simulation_before_it_begins_is_to_blame_itself(

@@ -86,6 +86,34 @@ def test_lies_are_refuted(prover: Prover, source: str) -> None:
     assert prove(prover, ADD, source, "top").kind == "refuted"
 
 
+HOLD = (
+    "module top(input clk, input rst, input [3:0] d, output reg [3:0] q);\n"
+    "  always @(posedge clk) if (rst) q <= {}; else q <= q + d;\nendmodule\n"
+)
+
+
+def test_a_counterexample_tells_the_inputs_during_the_reset(prover: Prover) -> None:
+    """0 times an undefined d is undefined, and 0 for every d that a bench could give."""
+    proof = prove(prover, HOLD.format("0"), HOLD.format("d & ~d"), "top")
+    assert proof.kind == "refuted"
+    assert proof.counterexample is not None
+    assert proof.counterexample.before == {"rst": "1", "d": "x"}
+    assert proof.counterexample.undefined_matters
+    assert proof.reason.startswith("the difference needs undefined inputs during the reset (d)")
+    row = load_json(encode_row(proof.row()))
+    assert row["counterexample"]["before"] == {"rst": "1", "d": "x"}
+    assert row["counterexample"]["undefined_matters"] is True
+
+
+@pytest.mark.parametrize("reset", ["d", "{3'd0, &d}", "1"])
+def test_a_difference_that_defined_inputs_show_needs_no_others(reset: str, prover: Prover) -> None:
+    proof = prove(prover, HOLD.format("0"), HOLD.format(reset), "top")
+    assert (proof.kind, proof.reason) == ("refuted", "")
+    assert proof.counterexample is not None
+    assert not proof.counterexample.undefined_matters
+    assert proof.counterexample.before["d"] == "x"
+
+
 def test_a_counterexample_says_what_happens(prover: Prover) -> None:
     """q is 3 after reset, so an increment of one more shows at the first tick without reset."""
     found = prove(prover, SYNC, SYNC.replace("q + d", "q + d + 1"), "top").counterexample

@@ -8,13 +8,14 @@ context files in it, and one answer, which is the text of the main target file. 
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from verieval.benchmarks.cvdp_harness import NotHere, Service, refuse_python, services
-from verieval.benchmarks.cvdp_rows import OddRow, Row, read_rows
+from verieval.benchmarks.cvdp_rows import OddRow, Row, read_rows, refuse_leaving
 from verieval.benchmarks.source import Checkout
 from verieval.benchmarks.structure import defined, ports
 from verieval.errors import VerievalError
@@ -30,6 +31,8 @@ CATEGORIES = {
     "cid007": "improvement",
     "cid016": "debugging",
 }
+_RUNS_IN = "/code/rundir"
+_SEEN = ("/code/", "/src/", "/rundir/")  # folders of the container that a harness has files in
 _BENCHES = ("cid012", "cid013", "cid014")
 _FILE = re.compile(
     r"cvdp_v(\d+)\.(\d+)\.(\d+)_(example_)?(nonagentic|agentic)_code_generation_(?:no_)?commercial(_with_solutions)?\.jsonl"
@@ -97,7 +100,7 @@ def _files(root: Path, variant: str) -> list[Path]:
 
 
 def _task(row: Row) -> Task:
-    """Raises NotHere where it cannot be judged."""
+    """Raises NotHere where it cannot be judged, OddRow where one of its paths leaves its folder."""
     category = next((name for name in row.categories if name in CATEGORIES), None)
     if category is None:
         benches = any(name in _BENCHES for name in row.categories)
@@ -132,7 +135,7 @@ def _task(row: Row) -> Task:
 def _structure(row: Row, found: tuple[Service, ...]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """Target files with the main one first, files that are compiled, and the root module."""
     environment = dict(found[0].environment)
-    rtl = tuple(name.removeprefix("/") for name in environment.get("VERILOG_SOURCES", "").split())
+    rtl = tuple(_compiled(name) for name in environment.get("VERILOG_SOURCES", "").split())
     top = environment.get("TOPLEVEL", "")
     if not rtl or not top:
         raise NotHere("its environment does not say what is compiled (VERILOG_SOURCES, TOPLEVEL)")
@@ -146,6 +149,15 @@ def _structure(row: Row, found: tuple[Service, ...]) -> tuple[tuple[str, ...], t
         raise NotHere(f"its harness compiles /{missing[0]}, which neither the problem nor an answer has")
     main = next((name for name in compiled if Path(name).stem == top), compiled[0])
     return (main, *(name for name in row.solution if name != main)), rtl, top
+
+
+def _compiled(name: str) -> str:
+    """A file that the harness compiles, as a path from the root. Raises OddRow where it leads out of the folders."""
+    if ".." in name.split("/"):
+        name = posixpath.join(_RUNS_IN, name)
+        refuse_leaving(name, "VERILOG_SOURCES", _SEEN)
+        name = posixpath.normpath(name)
+    return name.removeprefix("/")
 
 
 def _verilog(row: Row, rtl: tuple[str, ...], targets: tuple[str, ...]) -> dict[str, str]:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from verieval.benchmarks.cvdp_rows import refuse_leaving
+
 # Images with Icarus and cocotb, under the names that upstream has used.
 _IMAGES = re.compile(r"__OSS_SIM_IMAGE__|nvidia/cvdp-sim(:\S+)?|ghcr\.io/hdl/sim/osvb(:\S+)?")
 _COMMERCIAL = "__VERIF_EDA_IMAGE__"
@@ -54,6 +56,7 @@ def services(harness: Mapping[str, str]) -> tuple[Service, ...]:
 
     Raises:
         NotHere: it asks for more than there is.
+        OddRow: it names a file outside its folder.
     """
     import yaml
 
@@ -99,6 +102,7 @@ def _refuse_image(service: Mapping[str, Any], harness: Mapping[str, str]) -> Non
     if "build" in service:
         build = service["build"]
         named = build.get("dockerfile", "Dockerfile") if isinstance(build, dict) else "Dockerfile"
+        refuse_leaving(str(named), "dockerfile")
         lines = [line.strip() for line in harness.get(str(named).removeprefix("./"), "").splitlines()]
         lines = [line for line in lines if line and not line.startswith("#")]
         image = next((line.split()[1] for line in lines if line.upper().startswith("FROM ")), "")
@@ -118,6 +122,7 @@ def _list(value: Any) -> list[Any]:
 def _environment(service: Mapping[str, Any], harness: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     values: dict[str, str] = {}
     for name in _list(service.get("env_file")):
+        refuse_leaving(str(name), "env_file")
         for line in harness.get(str(PurePosixPath(str(name))), "").splitlines():
             key, equals, value = line.partition("=")
             if equals and not key.lstrip().startswith("#"):

@@ -8,6 +8,7 @@ may come without solutions: these texts are empty then.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -204,6 +205,24 @@ def _fault(path: str) -> str:
         return "is too long" if any(len(part.encode()) > _NAME_BYTES for part in parts) else ""
     except UnicodeEncodeError:
         return "has half a character in it"
+
+
+def refuse_leaving(path: str, field: str, inside: Sequence[str] = ()) -> None:
+    """Look at a path that a row's own files name.
+
+    Args:
+        path: it may go up as long as it comes down again.
+        field: where it stands, for the message.
+        inside: the folders that it may end in, with a slash at the end; none for the folder that it begins in.
+
+    Raises:
+        OddRow: it leaves them by ``..``.
+    """
+    if ".." not in path.split("/"):
+        return
+    end = posixpath.normpath(path)
+    if not end.startswith(tuple(inside)) if inside else end.startswith(("/", "..")):
+        raise OddRow(f"its {field} names the path {path[:80]!r}, which leaves its folder")
 
 
 def _not(value: object, field: str, wanted: str) -> OddRow:

@@ -114,7 +114,6 @@ def _oracle(checkout: Checkout, folder: Path, about: dict[str, Any], helpers: tu
         raise VerievalError(f"Task folder {folder} must have either test_{about['id']}.py or tb.sv, one of them.")
     source = SourceFile(benches[0].name, checkout.text(benches[0]))
     if benches[0].suffix == ".py":
-        _check_python(source, folder)
         return CocotbBench(
             sources=(source, *helpers),
             parameters=tuple((item["name"], item["default"]) for item in about.get("parameters", [])),
@@ -128,13 +127,6 @@ def _oracle(checkout: Checkout, folder: Path, about: dict[str, Any], helpers: tu
             f"'{instance}'."
         )
     return Testbench(sources=(source,), top="tb", candidate_first=True, compile_flags=COMPILE_FLAGS)
-
-
-def _check_python(source: SourceFile, folder: Path) -> None:
-    try:
-        compile(source.text, source.name, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        raise VerievalError(f"{folder / source.name} is not valid Python ({error}); correct it.") from error
 
 
 # A table of task.toml: key -> (must be there, what it must be, test).

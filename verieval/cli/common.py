@@ -182,6 +182,19 @@ def load_benchmark(name: str, data: Path | None, tasks: str | None, limit: int |
     return whole, chosen
 
 
+def refuse_benches(chosen: Benchmark) -> None:
+    """Before anything is generated or judged: every bench that is needed can be read.
+
+    Raises:
+        BenchError: one cannot, or would leave out a test of its own.
+    """
+    from verieval.errors import BenchError
+    from verieval.judge.cosim.bench_text import bench_faults
+
+    if fault := next((fault for task in chosen.tasks for fault in bench_faults(task)), ""):
+        raise BenchError(f"{fault}. Leave the task out with --tasks, or correct it.")
+
+
 def seek_tools(options: dict[str, Any]) -> Callable[[], JudgeTools]:
     """Begin to look for the simulator; call the result for what was found.
 

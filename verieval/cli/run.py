@@ -25,6 +25,7 @@ from verieval.cli.common import (
     note,
     prepare_examining,
     prepare_judge,
+    refuse_benches,
     seek_tools,
     slug,
     stopped,
@@ -192,6 +193,7 @@ def _run(model: str, benchmark: str, folder: Path, options: dict[str, Any], chec
     ask = _replay(options) if kind == "replay" else _generate(options)
     tools = seek_tools(options)
     whole, chosen = load_benchmark(benchmark, options["data"], options["tasks"], options["limit"])
+    refuse_benches(chosen)
     make_judge = prepare_judge(chosen, tools, options)
     engine = open_engine(model, engine=kind, benchmark=whole, **{name: options[name] for name in ENGINE})
     try:

@@ -23,6 +23,7 @@ from verieval.cli.common import (
     load_benchmark,
     prepare_examining,
     prepare_judge,
+    refuse_benches,
     seek_tools,
     slug,
     stopped,
@@ -104,6 +105,7 @@ def _score(completions: Path, benchmark: str, folder: Path, options: dict[str, A
     if options["reextract"] and reading.manifest is None:
         raise VerievalError(f"--reextract needs a run folder, and {completions} is none; leave it out")
     chosen, rows = _select(reading, chosen, options)
+    refuse_benches(chosen)
     with prepare_judge(chosen, tools, options)(options["extraction"] or reading.extraction) as judge:
         sampling = _sampling(reading, rows, chosen, options)
         manifest = _manifest(reading, whole, chosen, sampling, judge.describe(), options)

@@ -22,7 +22,7 @@ from verieval.task import Benchmark, Task, hash_json
 T = TypeVar("T")
 
 # Raised whenever judging changes in a way that could change a record.
-JUDGE_VERSION = 7
+JUDGE_VERSION = 8
 
 
 class TaskCache(Generic[T]):

@@ -11,6 +11,7 @@ from typing import Any
 from verieval.benchmarks.interface import interface_faults
 from verieval.errors import BenchError
 from verieval.judge.calibrate import Calibration
+from verieval.judge.cosim.bench_text import bench_faults
 from verieval.judge.pool import JudgePool
 from verieval.judge.reference import ReferenceRun
 from verieval.task import Benchmark, Erratum, Task, Unsupported
@@ -132,10 +133,12 @@ def check(
     checked = []
     for task in benchmark.tasks:
         told, more = _fault(runs.get(task.id)), _fault(calibrations.get(task.id))
-        run = runs[task.id].result() if task.id in runs and not told else None
-        calibration = calibrations[task.id].result() if task.id in calibrations and not more else None
+        useless = bench_faults(task) if task.reference is not None else ()
+        run = runs[task.id].result() if task.id in runs and not (told or useless) else None
+        calibration = calibrations[task.id].result() if task.id in calibrations and not (more or useless) else None
         own = interface_faults(task) if benchmark.rule == OWN_RULE and task.reference is not None else ()
-        # The judge of benches in Python refuses what the interface shows, in the same words.
+        own += useless
+        # The judge of benches in Python refuses what interface and bench show, in the same words.
         judged = (text for text in (told, more) if text and not text.startswith(own))
         faults = (*own, *dict.fromkeys(judged))
         checked.append(CheckedTask(task.id, run, errata_of(benchmark, task, major), calibration, faults))

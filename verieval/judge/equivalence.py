@@ -21,7 +21,7 @@ from verieval.judge.miter import Miter, build, ports_differ, set_up
 from verieval.judge.netlist import Loop
 from verieval.judge.process import Launcher
 from verieval.judge.prover import decide, follow, wander
-from verieval.judge.replay import Counterexample, replay
+from verieval.judge.replay import UNDEFINED, Counterexample, replay
 from verieval.judge.toolchain import Toolchain
 from verieval.judge.yosys import Read, Yosys, read_netlist
 from verieval.task import CocotbBench, Task
@@ -59,7 +59,7 @@ class Proof:
 
     Attributes:
         kind: ``proven``, ``refuted`` or ``unknown``.
-        reason: of ``unknown``.
+        reason: of ``unknown``; of ``refuted`` where that needs undefined inputs during the reset, which it says then.
         how: of ``proven``: ``same netlist``; ``logic``, where neither stores anything; else ``induction``.
         undefined: output bits that the reference does not define, so that nothing was compared there.
         style: how time was seen, ``cycle`` or ``sampled``; empty where there is no netlist.
@@ -300,8 +300,17 @@ def _compare(prover: Prover, asked: _Question, miter: Miter, cpu: float) -> Proo
     shown = replay(*tools, asked.sources, asked.module, ports, setup, steps, asked.parameters)
     if isinstance(shown, str):
         return Proof("unknown", shown, **about, cpu=cpu)
-    return Proof("refuted", **about, counterexample=shown, cpu=cpu)
+    reason = _needs_undefined(shown) if shown.undefined_matters else ""
+    return Proof("refuted", reason, **about, counterexample=shown, cpu=cpu)
+
+
+def _needs_undefined(shown: Counterexample) -> str:
+    free = [name for name, value in shown.before.items() if value == UNDEFINED]
+    return (
+        f"the difference needs undefined inputs during the reset ({_some(tuple(free))}): with defined values there, "
+        "the same steps showed none"
+    )
 
 
 def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more bits" if len(names) > 3 else "")
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -126,6 +126,7 @@ def _equiv(run: RunData, rows: Rows) -> dict[str, Any] | None:
 def _named(answers: Sequence[tuple[Verdict, Mapping[str, Any]]], *, passed: bool, kind: str) -> list[dict[str, Any]]:
     return [
         {"task_id": verdict.task_id, "sample": verdict.sample, "outcome": verdict.outcome}
+        | ({"reason": str(answer["reason"])} if answer.get("reason") else {})
         for verdict, answer in answers
         if verdict.passed["strict"] is passed and answer["kind"] == kind
     ]

@@ -208,9 +208,13 @@ def _with(tools: Sequence[Mapping[str, Any]]) -> str:
     return f"yosys {tools[0].get('yosys')}"
 
 
+def _sample(sample: Mapping[str, Any]) -> str:
+    more = f"; {sample['reason']}" if "reason" in sample else ""
+    return f"{sample['task_id']}/{sample['sample']} ({sample['outcome']}{more})"
+
+
 def _samples(samples: Sequence[Mapping[str, Any]]) -> str:
-    named = (f"{sample['task_id']}/{sample['sample']} ({sample['outcome']})" for sample in samples[:LISTED])
-    shown = ", ".join(named)
+    shown = ", ".join(_sample(sample) for sample in samples[:LISTED])
     return shown + (f" and {len(samples) - LISTED} more" if len(samples) > LISTED else "")
 
 

@@ -20,6 +20,7 @@ from functools import cache
 from verieval.benchmarks.interface import interface_faults
 from verieval.benchmarks.structure import ports
 from verieval.errors import BenchError
+from verieval.judge.cosim.bench_text import bench_faults
 from verieval.keywords import KEYWORDS
 from verieval.task import CocotbBench, Port, Task
 from verieval.verilog import Token, code_tokens, mask, modules, rename_module
@@ -93,7 +94,8 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
         secret: hexadecimal digits that stand in every name.
 
     Raises:
-        BenchError: the task's reference does not show the widths of the ports, or has others than the task.
+        BenchError: the task's reference does not show the widths of the ports, or has others than the task, or the text
+            of the task's bench shows that it is of no use.
     """
     bench = cocotb_bench(task)
     files: dict[str, str] = {}
@@ -226,8 +228,10 @@ def signatures(task: Task) -> tuple[tuple[Port, ...], ...]:
     """Ports of the reference for each set of parameters.
 
     Raises:
-        BenchError: the reference cannot be elaborated, or is not what ``task.toml`` says.
+        BenchError: the reference cannot be elaborated, or is not what ``task.toml`` says; or the bench is of no use.
     """
+    if faults := bench_faults(task):
+        raise BenchError(faults[0])
     found = tuple(ports(task.reference or "", task.module, values) for values in cocotb_bench(task).instances)
     if not all(found):
         raise BenchError(f"the reference of {task.id} cannot be elaborated, so the widths of its ports are unknown")

@@ -7,18 +7,23 @@ limit}``. Every test of every slot is a cocotb test of its own, named ``SLOT.TES
 ended before the next begins. Before its tests a slot is looked at: are its ports as wide as the specification's? After
 its first failure it is left alone.
 
-The first line of the progress file is ``ready``, or what is wrong with the test module, ``{"fault": words}``.
+The first line of the progress file is ``ready``, or what is wrong with the test module, ``{"fault": words}``. Its
+import has a limit of its own: a module that computes for long there would take as long with every candidate.
 """
 
 import importlib
 import json
 import os
 import random
+import resource
 import signal
+import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 import cocotb
@@ -28,13 +33,18 @@ from cocotb.handle import LogicArrayObject, LogicObject, _GPISetAction
 from verieval_following import Company, Patience, check_widths, leave, watch  # type: ignore[import-not-found]
 
 _BATCH = json.loads(Path("batch.json").read_text())
+_IMPORT_CPU = 5.0  # seconds of the test module's import, but no more than half of what the process has
+_WALL_FACTOR = 10  # for one that sleeps
 _failed: set[str] = set()
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and a flood of output would go on for nothing
 _progress = os.open(os.environ["VERIEVAL_PROGRESS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
 def _tests() -> Iterator[Any]:
-    module = importlib.import_module(_BATCH["module"])
+    made: list[Any] = []
+    with _noted(made), _in_time():
+        module = importlib.import_module(_BATCH["module"])
+    _refuse_lost(made)
     for item in vars(module).values():
         if isinstance(item, Test):
             yield item
@@ -57,15 +67,90 @@ def _checked_tests() -> list[Any]:
     return found
 
 
+@contextmanager
+def _noted(made: list[Any]) -> Iterator[None]:
+    """Every test that is made meanwhile is added to ``made``, whatever becomes of it."""
+    before = {kind: kind.__init__ for kind in (Test, TestGenerator)}
+
+    def noting(begin: Callable[..., None]) -> Callable[..., None]:
+        def note(self: Any, *args: Any, **kwargs: Any) -> None:
+            begin(self, *args, **kwargs)
+            made.append(self)
+
+        return note
+
+    for kind, begin in before.items():
+        kind.__init__ = noting(begin)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        for kind, begin in before.items():
+            kind.__init__ = begin  # type: ignore[method-assign]
+
+
+def _refuse_lost(made: list[Any]) -> None:
+    """A test that no module has under any name would never be run, and nobody would know.
+
+    Most often another of its name was defined after it. Who imports only some tests of a shared module loses none: the
+    others have their names there.
+    """
+    own = [module for module in list(sys.modules.values()) if _is_bench(getattr(module, "__file__", None) or "")]
+    kept = {id(item) for module in own for item in vars(module).values()}
+    for test in made:
+        if id(test) not in kept:
+            code = getattr(test.func, "__code__", None)
+            place = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
+            _refuse(
+                f"has a test called '{test.name}' that would never be run{place}: give each test of a module "
+                "a name of its own there"
+            )
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Refuse the test module where this takes too long.
+
+    The handler runs between two steps of Python's. What computes without any is ended by the limit, a moment later.
+    """
+
+    def refuse(number: int, frame: FrameType | None) -> None:
+        often = number == signal.SIGPROF
+        limit = f"{allowed:.3g} s of CPU time" if often else f"{allowed * _WALL_FACTOR:.3g} s"
+        _refuse(f"cannot be imported: that takes more than {limit}{_own_line(traceback.extract_stack(frame))}")
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    allowed = _IMPORT_CPU if soft == resource.RLIM_INFINITY else min(_IMPORT_CPU, max(0.1, (soft - used) / 2))
+    clocks = (
+        (signal.SIGPROF, signal.ITIMER_PROF, allowed),
+        (signal.SIGALRM, signal.ITIMER_REAL, allowed * _WALL_FACTOR),
+    )
+    end = int(used + allowed) + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (end if soft == resource.RLIM_INFINITY else min(soft, end), hard))
+    for number, clock, seconds in clocks:
+        signal.signal(number, refuse)
+        signal.setitimer(clock, seconds)
+    try:
+        yield
+    finally:
+        for number, clock, _ in clocks:
+            signal.setitimer(clock, 0)
+            signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
 def _words(error: BaseException) -> str:
     """The last line of a traceback, and the line of the bench that it is about."""
     said = str(error).strip().splitlines() or [""]
     words = f"{type(error).__name__}: {said[-1]}".removesuffix(": ")[:300]
     if isinstance(error, SyntaxError):
         return words  # it says its place itself
-    places = traceback.extract_tb(error.__traceback__)
+    return words + _own_line(traceback.extract_tb(error.__traceback__))
+
+
+def _own_line(places: traceback.StackSummary) -> str:
     own = [f"{Path(place.filename).name}, line {place.lineno}" for place in places if _is_bench(place.filename)]
-    return f"{words} ({own[-1]})" if own else words
+    return f" ({own[-1]})" if own else ""
 
 
 def _is_bench(path: str) -> bool:

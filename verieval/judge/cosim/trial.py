@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from verieval.errors import BenchError, VerievalError
 from verieval.judge.cosim.batch import Batch, Slot, cocotb_bench, inner, make_batch, stands_alone
@@ -38,11 +38,13 @@ class Cosimulator:
         engine: what simulates.
         python: what it loads.
         secret: hexadecimal digits in the names around the candidates.
+        refused: what was found to be wrong with benches, by simulator and task: it is found once, which may take long.
     """
 
     engine: Simulator
     python: Python
     secret: str
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def run_together(launcher: Launcher, simulator: Cosimulator, task: Task, sources: Sequence[str]) -> list[Trial | None]:
@@ -160,6 +162,7 @@ def _refuse_bench(launcher: Launcher, simulator: Cosimulator, batch: Batch, done
     done = _run(launcher, simulator, empty, launcher.limits.simulate_cpu)
     fault = _fault(done) if len(done.steps) == 2 and done.steps[1].killed != "wall" else None
     if fault is not None:
+        simulator.refused[simulator.engine.name, task.sha256] = f"the bench of {task.id} {fault}"
         raise BenchError(f"the bench of {task.id} {fault}")
 
 
@@ -214,6 +217,8 @@ _NOTHING = Trial(ProcessResult(None, 0, "", 0.0, 0.0, 0), "", False, _FAILED, No
 
 
 def _run(launcher: Launcher, simulator: Cosimulator, batch: Batch, seconds: float, *, slack: float = 1.0) -> Done:
+    if known := simulator.refused.get((simulator.engine.name, batch.task.sha256)):
+        raise BenchError(known)
     return launcher.run(_files(simulator.engine, batch), _steps(launcher, simulator, batch, seconds, slack))
 
 
