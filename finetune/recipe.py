@@ -49,8 +49,7 @@ class ModelSpec:
         chat_format: ``auto`` takes the checkpoint's own chat template; otherwise one of this project's formats.
         qk_norm_init: first value of the query and key norms of random weights; 1.0 is transformers' own. With Gemma 4's
             attention scale of 1.0 and small heads, 1.0 starts with logits that are far too large.
-        folder: of the recipe's file, which no key sets. It is no part of the recipe, which has the same hash wherever it
-            lies.
+        folder: of the recipe's file, which no key sets. It is no part of the recipe, whose hash is the same anywhere.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
