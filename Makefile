@@ -36,7 +36,7 @@ dev:
 
 setup: dev icarus12 ## install everything that development needs into .venv and .tools
 
-demo: base ## score a model on the project's own tasks and show the report
+demo: base ## run the model that ships on the project's own tasks and show the report
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash scripts/demo.sh
 
 test: dev ## run the tests, without the slow ones

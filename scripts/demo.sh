@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Scores two sets of answers, on those of the project's own tasks that they answer, and compares them; repeated, it goes on where
-# it stopped.
-# Needs `verieval` on PATH (`make demo` sees to it) and Icarus Verilog.  OUT=DIR chooses where the two run folders go.
+# Runs the model that ships, nano, on the small ones of the project's own tasks; then scores two sets of answers, on those of the
+# tasks that they answer, and compares them. Repeated, it goes on where it stopped.
+# Needs `verieval` with torch on PATH (`make demo` sees to it) and Icarus Verilog.  OUT=DIR chooses where the run folders go.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,7 +10,7 @@ inputs() {
     echo "${VERIEVAL_ICARUS:-}"
     verieval --version
     "${VERIEVAL_ICARUS:+$VERIEVAL_ICARUS/bin/}iverilog" -V 2>/dev/null | sed -n 1p || true
-    find tasks examples -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 cat
+    find tasks examples finetune/nano/model -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 cat
 }
 out=${OUT:-runs/demo-$(inputs | sha256sum | cut -c 1-8)}
 
@@ -20,7 +20,8 @@ step() { say "$*"; "$@"; }
 # Tools that only other commands need may be absent; of one that is needed here, the next step says what to do.
 step verieval doctor || true
 step verieval bench check verieval --references-only
+step verieval run --model nano --tasks level:unit --out "$out/nano"
 step verieval score examples/completions.jsonl --benchmark verieval --present-only --out "$out/a"
 step verieval score examples/completions-b.jsonl --benchmark verieval --present-only --out "$out/b"
 step verieval compare "$out/a" "$out/b"
-say "The runs are in $out/a and $out/b; 'verieval report $out/a' shows the first again."
+say "The runs are in $out/nano, $out/a and $out/b; 'verieval report $out/nano' shows the first again."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the Makefile's targets need, and nothing twice.
 #
-#   scripts/setup.sh base       what `make demo` needs: Icarus Verilog, bubblewrap, and VeriEval in .venv
-#   scripts/setup.sh dev        what `make test` and `make lint` need: also torch and the test tools
+#   scripts/setup.sh base       what `make demo` needs: Icarus Verilog, bubblewrap, and VeriEval with torch in .venv
+#   scripts/setup.sh dev        what `make test` and `make lint` need: also other simulators and the test tools
 #   scripts/setup.sh packages   prints the Debian or Ubuntu packages of both, for: apt-get install $(scripts/setup.sh packages)
 #
 # As root it installs missing packages with apt-get; otherwise it names them and stops. PYTHON chooses the interpreter.
@@ -17,7 +17,7 @@ base_tools="iverilog:iverilog bwrap:bubblewrap"
 dev_tools="g++:g++ make:make verilator:verilator yosys:yosys"
 
 case ${1:-} in
-    base) tools=$base_tools extras= ;;
+    base) tools=$base_tools extras='[torch]' ;;
     dev) tools="$base_tools $dev_tools" extras='[torch,dev]' ;;
     packages)
         for entry in $base_tools $dev_tools; do printf '%s ' "${entry#*:}"; done

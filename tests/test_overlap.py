@@ -233,6 +233,21 @@ def test_long_lines_and_texts_are_said(tmp_path: Path, monkeypatch: pytest.Monke
     assert [getattr(row, "reason", "") for row in read_training(path)] == ["", "longer than 0 MiB", ""]
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_long_first_line_is_a_bad_row_or_a_list_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    monkeypatch.setattr("verieval.training.MAX_LINE", 1 << 20)
+    path = write(tmp_path / "a.jsonl", [{"a": "y" * (2 << 20)}, {"a": "x"}])
+    lists = write(tmp_path / "b.jsonl", [[{"a": "y" * (2 << 20)}, {"a": "x"}]])
+    for file in (path, lists):
+        if packed:
+            file.write_bytes(gzip.compress(file.read_bytes()))
+    assert list(read_training(path)) == [Bad(1, "longer than 1 MiB"), Row(2, {"a": "x"})]
+    with pytest.raises(VerievalError, match="begins with a JSON list of more than 1 MiB in one line"):
+        list(read_training(lists))
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -13,3 +13,7 @@ class VerievalError(Exception):
         if len(message) > _MOST:
             message = f"{message[: _MOST // 2]} … {message[-_MOST // 3 :]}"
         super().__init__(message)
+
+
+class BenchError(VerievalError):
+    """A task itself is at fault: its bench, its reference, or what ``task.toml`` says. No candidate is judged by it."""

@@ -94,6 +94,11 @@ class CocotbBench:
         defaults = dict(self.parameters)
         return (defaults, *(defaults | dict(values) for values in self.configurations))
 
+    @property
+    def overrides(self) -> tuple[dict[str, int], ...]:
+        """What each instance is given: the first nothing, which shows whether the candidate has the right defaults."""
+        return ({}, *self.instances[1:])
+
 
 @dataclass(frozen=True)
 class HarnessBench:
@@ -178,10 +183,14 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """A problem that upstream has and that cannot be judged here, with the reason; it is no task of the benchmark."""
+    """A problem that upstream has and that cannot be judged here, with the reason; it is no task of the benchmark.
+
+    ``malformed`` says that the reason lies in the data: it is not as upstream publishes it.
+    """
 
     task: str
     reason: str
+    malformed: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ MAX_TEXT = 1 << 20  # characters of one string; what follows is not looked at
 _MAX_INNER = 1 << 18  # characters of a string that is read as JSON or as a Python literal itself
 _MAX_STRINGS = 100_000  # of one row
 _GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"  # of byte order
+_REWRITE = "rewrite it with one row a line, for example with `jq -c '.[]'`"
 
 
 @dataclass(frozen=True)
@@ -80,24 +82,25 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes | None]]:
             return
         number += 1
         if len(line) > MAX_LINE:
+            start = line[:64].removeprefix(_MARK).lstrip()
             while line and not line.endswith(b"\n"):
                 line = file.readline(MAX_LINE)
-            if number == 1:
-                _refuse_array(b"", path, long=True)
+            if number == 1 and start[:1] == b"[":
+                raise VerievalError(
+                    f"{path} begins with a JSON list of more than {MAX_LINE >> 20} MiB in one line, which is taken for "
+                    f"all rows in one list; {_REWRITE}"
+                )
             yield number, None
         elif line.strip():
             if number == 1:
                 _refuse_array(line, path)
-            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            yield number, line.removeprefix(_MARK) if number == 1 else line
 
 
-def _refuse_array(line: bytes, path: Path, *, long: bool = False) -> None:
-    start = line.removeprefix(b"\xef\xbb\xbf").strip()
-    if long or start in (b"[", b"{") or (start[:1] == b"[" and start[1:].lstrip()[:1] == b"{"):
-        raise VerievalError(
-            f"{path} is no file of JSON lines, one row a line, but one long JSON text; rewrite it, for example with "
-            "`jq -c '.[]'`"
-        )
+def _refuse_array(line: bytes, path: Path) -> None:
+    start = line.removeprefix(_MARK).strip()
+    if start in (b"[", b"{") or (start[:1] == b"[" and start[1:].lstrip()[:1] == b"{"):
+        raise VerievalError(f"{path} is no file of JSON lines, one row a line, but one long JSON text; {_REWRITE}")
 
 
 def parse_line(number: int, line: bytes | None) -> Row | Bad:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from verieval.benchmarks import describe, load, select
-from verieval.benchmarks.cvdp import apply_patch
 from verieval.benchmarks.cvdp_harness import NotHere, refuse_python, services
+from verieval.benchmarks.cvdp_rows import apply_patch
 from verieval.errors import VerievalError
 from verieval.task import Benchmark, HarnessBench
 
@@ -163,6 +163,12 @@ def runner(text: str) -> dict[str, Any]:
         (environment("TOPLEVEL ="), "its environment does not say what is compiled"),
         ({"files": {"docker-compose.yml": None}}, "it has no harness"),
         ({"files": {"docker-compose.yml": "a: ["}}, "its docker-compose.yml cannot be read"),
+        ({"files": {"docker-compose.yml": "a: 2020-99-99"}}, "its docker-compose.yml cannot be read"),
+        ({"files": {"docker-compose.yml": "[" * 20_000}}, "its docker-compose.yml cannot be read"),
+        (compose(environment={"A=B": "c"}), "its environment has a variable"),
+        (compose(environment={"A": "\0"}), "its environment has a variable"),
+        (compose(**{"7": 1}), "its container uses 7"),
+        ({"files": {"docker-compose.yml": COMPOSE + "    7: x\n    a: y\n"}}, "its container uses 7"),
         (runner("import numpy as np\n"), "it needs the Python package numpy"),
         (runner("from cocotb.runner import get_runner\n"), "it is written for cocotb 1"),
         (runner("import subprocess\nsubprocess.run('yosys -s x.ys', shell=True)\n"), "it calls yosys"),
@@ -213,18 +219,137 @@ def test_patches_that_do_not_fit(patch: str) -> None:
         apply_patch("a\nb\n", patch)
 
 
+def agentic(**changes: Any) -> dict[str, Any]:
+    """The same problem in the other layout."""
+    plain = row()
+    base = {
+        "id": "cvdp_test_0001",
+        "categories": plain["categories"],
+        "system_message": "You have tools.",
+        "prompt": plain["input"]["prompt"],
+        "context": plain["input"]["context"],
+        "patch": {"rtl/part.sv": "@@ -0,0 +1,3 @@\n" + "".join(f"+{line}\n" for line in PART.splitlines())},
+        "harness": plain["harness"]["files"],
+    }
+    return base | changes
+
+
+NAME = "cvdp_v1.1.0_{}_code_generation_no_commercial"
+GIVEN = {"prompt": "x", "context": {}}
+
+
 @pytest.mark.parametrize(
-    "broken",
+    ("variant", "broken", "fault"),
     [
-        row(output=None),
-        row(input={"prompt": 3}),
-        row(input={"prompt": "x", "context": {"../a": ""}}),
-        row(input={"prompt": "\ud800", "context": {}}),
+        ("nonagentic", row(categories=None), "its field 'categories' is missing, where a list of texts belongs"),
+        ("nonagentic", row(categories="cid003"), "its field 'categories' is a text, where a list of texts belongs"),
+        ("nonagentic", row(categories=[3]), "its field 'categories[0]' is a number, where a text belongs"),
+        ("nonagentic", row(input="x"), "its field 'input' is a text, where a table belongs"),
+        ("nonagentic", row(input={"prompt": 3}), "its field 'input.prompt' is a number, where a text belongs"),
+        ("nonagentic", row(input={"prompt": "x", "context": []}), "its field 'input.context' is a list, where a table"),
+        ("nonagentic", row(input={"prompt": "\ud800"}), "its field 'input.prompt' has half a character in it"),
+        ("nonagentic", row(input={"prompt": "x", "context": {"../a": ""}}), "the path '../a', which leaves its folder"),
+        ("nonagentic", row(input={"prompt": "x", "context": {"a//b": ""}}), "'a//b', which is no path of a file"),
+        ("nonagentic", row(input={"prompt": "x", "context": {"a" * 300: ""}}), "which is too long"),
+        ("nonagentic", row(input={"prompt": "x", "context": {"a": "", "a/b": ""}}), "both as a file and as a folder"),
+        ("nonagentic", row(input={"prompt": "x", "context": {"a": True}}), "field 'input.context['a']' is true or f"),
+        ("nonagentic", row(output=None), "its field 'output' is missing, where a table belongs"),
+        ("nonagentic", row(output={"context": "x"}), "its field 'output.context' is a text, where a table belongs"),
+        ("nonagentic", row(harness=None), "its field 'harness' is missing, where a table belongs"),
+        ("nonagentic", row(harness={"files": [1]}), "its field 'harness.files' is a list, where a table belongs"),
+        ("agentic", agentic(prompt=None), "its field 'prompt' is missing, where a text belongs"),
+        ("agentic", agentic(context="x"), "its field 'context' is a text, where a table belongs"),
+        ("agentic", agentic(patch=None), "its field 'patch' is missing, where a table belongs"),
+        ("agentic", agentic(patch={"rtl/top.sv": "@@ -1 +1 @@\n-x\n+y"}), "'patch' does not fit 'rtl/top.sv'"),
+        ("agentic", agentic(patch={"rtl/top.sv": "no patch"}), "'rtl/top.sv' (unexpected line 'no patch' in a patch)"),
+        ("agentic", agentic(harness=[1]), "its field 'harness' is a list, where a table belongs"),
+    ],
+)  # fmt: skip
+def test_an_odd_row_is_listed_and_the_others_are_used(
+    tmp_path: Path, variant: str, broken: dict[str, Any], fault: str
+) -> None:
+    good = row(id="good") if variant == "nonagentic" else agentic(id="good")
+    benchmark = load(f"cvdp:{variant}", written(tmp_path, good, broken, name=NAME.format(variant)))
+    assert [task.id for task in benchmark.tasks] == ["good"]
+    (listed,) = benchmark.unsupported
+    assert (listed.task, listed.malformed) == ("cvdp_test_0001", True)
+    assert listed.reason.startswith("its row is not as CVDP publishes it: ")
+    assert fault in listed.reason
+    assert listed.reason.endswith(f"({NAME.format(variant)}.jsonl, line 2)")
+    # Alone, it leaves nothing that could be called a benchmark.
+    with pytest.raises(VerievalError, match=r"No row of cvdp:.* can be used; of 'cvdp_test_0001' its row is not as"):
+        load(f"cvdp:{variant}", written(tmp_path, broken, name=NAME.format(variant)))
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ({}, "its field 'id' is missing, where a text belongs"),
+        ({"id": 7}, "its field 'id' is a number, where a text belongs"),
+        ({"id": " "}, "its field 'id' is no name"),
+        ({"id": "a\x1b[2J"}, "its field 'id' is no name"),
+        ([], "it is a list, where a table belongs"),
+        (None, "it is nothing, where a table belongs"),
     ],
 )
-def test_malformed_rows_are_one_sentence(tmp_path: Path, broken: dict[str, Any]) -> None:
-    with pytest.raises(VerievalError, match=r"problem 1 \('cvdp_test_0001'\) is not as CVDP publishes it"):
-        load("cvdp:nonagentic", written(tmp_path, broken))
+def test_a_row_without_a_name_is_called_by_its_line(tmp_path: Path, value: Any, fault: str) -> None:
+    (listed,) = load("cvdp:nonagentic", written(tmp_path, row(), value)).unsupported
+    assert listed.task == NAME.format("nonagentic") + ".jsonl:2"
+    assert fault in listed.reason
+
+
+def test_an_odd_row_in_either_file_makes_the_problem_unusable(tmp_path: Path) -> None:
+    """Whichever of the two is odd: a problem is never taken from half of what there is of it, and never in silence."""
+    for first, second in ((row(categories=3), row()), (row(), row(categories=3))):
+        folder = written(tmp_path, row(id="good"), first)
+        written(folder, second, name=NAME.format("nonagentic") + "_with_solutions")
+        benchmark = load("cvdp:nonagentic", folder)
+        assert [task.id for task in benchmark.tasks] == ["good"]
+        assert [(item.task, item.malformed) for item in benchmark.unsupported] == [("cvdp_test_0001", True)]
+
+
+def test_a_problem_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path, row(), row(id="b"), row(categories=3))
+    with pytest.raises(VerievalError, match=r"has the problem 'cvdp_test_0001' twice, in lines 1 and 3: remove one"):
+        load("cvdp:nonagentic", folder)
+    written(folder, row())
+    written(folder, row(id="b"), row(), name="cvdp_v1.1.0_nonagentic_code_generation_commercial")
+    with pytest.raises(
+        VerievalError, match=r"'cvdp_test_0001' stands both in .*commercial.jsonl \(line 2\) and in .*1\)"
+    ):
+        load("cvdp:nonagentic", folder)
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+    (written(tmp_path, row()) / f"{NAME.format('nonagentic')}_with_solutions.jsonl").write_text(content)
+    with pytest.raises(VerievalError, match=r"_with_solutions.jsonl has no row; restore the file"):
+        load("cvdp:nonagentic", tmp_path)
+
+
+@pytest.mark.parametrize("variant", ["nonagentic", "agentic"])
+@pytest.mark.parametrize("kind", ["", "example_"])
+@pytest.mark.parametrize("ending", ["no_commercial", "commercial", "no_commercial_with_solutions"])
+@pytest.mark.parametrize("folder", ["", "example_dataset"])
+def test_every_release_is_found_and_the_newest_is_taken(
+    tmp_path: Path, variant: str, kind: str, ending: str, folder: str
+) -> None:
+    """Versions are numbers: 10 is more than 9. The data is found as it is by name, in a folder of VERIEVAL_DATA."""
+    make = row if variant == "nonagentic" else agentic
+    place = tmp_path / "cvdp" / folder
+    place.mkdir(parents=True)
+    versions = ("1.9.0", "1.10.0", "1.9.12", "0.99.99")
+    for version in versions:
+        written(place, make(id=version), name=f"cvdp_v{version}_{kind}{variant}_code_generation_{ending}")
+    assert [task.id for task in load(f"cvdp:{variant}", tmp_path).tasks] == ["1.10.0"]
+    assert describe(f"cvdp:{variant}", tmp_path)["data"] == str(tmp_path / "cvdp")
+
+
+def test_the_same_file_in_both_folders_is_read_once(tmp_path: Path) -> None:
+    name = "cvdp_v1.1.0_example_nonagentic_code_generation_no_commercial"
+    written(tmp_path, row(), name=name)
+    written(tmp_path / "example_dataset", row(), name=name)
+    assert len(load("cvdp:nonagentic", tmp_path).tasks) == 1
 
 
 def test_missing_data_says_what_to_clone(tmp_path: Path) -> None:

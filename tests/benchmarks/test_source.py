@@ -78,7 +78,7 @@ def test_missing_data_says_what_to_clone(name: str, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("VERIEVAL_DATA", str(tmp_path))
     with pytest.raises(VerievalError, match=f"git clone .*{upstream} {tmp_path}/{describe(name)['folder']}"):
         load(name)
-    with pytest.raises(VerievalError, match=f"No {name} data in {tmp_path / 'none'}"):
+    with pytest.raises(VerievalError, match=f"There is no folder {tmp_path / 'none'}: .*git clone"):
         load(name, tmp_path / "none")
 
 

@@ -244,8 +244,18 @@ def test_source_checkout_and_installed_wheel_find_the_tasks(task_folder: Path, t
 
 
 def test_no_tasks(tmp_path: Path) -> None:
-    with pytest.raises(VerievalError, match="No tasks in"):
+    with pytest.raises(VerievalError, match=f"No tasks in {tmp_path}: --data must name a folder that holds FAMILY/"):
         load("verieval", tmp_path)
+    with pytest.raises(VerievalError, match=f"There is no folder {tmp_path / 'none'}: name a folder of families with"):
+        load("verieval", tmp_path / "none")
+
+
+def test_a_name_in_a_comment_is_no_port(task_folder: Path) -> None:
+    path = task_folder / "task.toml"
+    path.write_text(path.read_text().replace('name = "q"', 'name = "y"'))
+    (task_folder / "reference.sv").write_text(f"// y is q\n{REFERENCE}")
+    with pytest.raises(VerievalError, match="names a port 'y'"):
+        load("verieval", task_folder.parents[1])
 
 
 @pytest.mark.parametrize("name", ["task.toml", "spec.md", "reference.sv"])
@@ -312,6 +322,11 @@ def test_configurations_that_are_none(python_folder: Path, line: str, message: s
         ("task.toml", "default = 4", "value = 4", "task.toml, parameters 1: unknown key 'value'"),
         ("task.toml", "width = 4", "width = 0", "ports 3: 'width' must be a positive integer"),
         ("task.toml", "width = 4", "width = true", "ports 3: 'width' must be a positive integer"),
+        ("task.toml", "width = 4", 'width = "N"', "ports 3: 'width' must be a positive integer, the bits at"),
+        ("task.toml", '"unit"', '"easy"', "'level' must be one of unit, block, system"),
+        ("task.toml", '"unit"', '""', "'level' must be one of unit, block, system"),
+        ("task.toml", 'name = "q"', 'name = "y"', "names a port 'y', which reference.sv does not have"),
+        ("task.toml", 'name = "N"', 'name = "M"', "names a parameter 'M', which reference.sv does not have"),
         ("task.toml", '"output"', '"out"', "'direction' must be one of input, output, inout"),
         ("task.toml", 'module = "invert"', "", "'module' is missing"),
         ("task.toml", 'id = "invert"', 'id = "other"', "id 'other' in a folder called 'invert'"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,43 @@ def test_bench_list_names_every_benchmark_without_data(tmp_path: Path) -> None:
     assert rows["verieval"]["available"]
     assert not rows["rtllm"]["available"]
     assert "git clone" in rows["rtllm"]["reason"]
+
+
+def test_odd_data_is_said_wherever_the_benchmark_is_named(toolchain: object, data_dir: Path, tmp_path: Path) -> None:
+    """One row that is as published, one that is not, in a release of another number; and a set that is damaged."""
+    text = next((data_dir / "cvdp").glob("*_example_nonagentic_*_with_solutions.jsonl")).read_text().rstrip("\n")
+    (tmp_path / "cvdp").mkdir()
+    name = "cvdp_v1.10.0_{}_code_generation_no_commercial.jsonl"
+    odd = json.dumps(json.loads(text) | {"id": "odd", "categories": "cid003"})
+    (tmp_path / "cvdp" / name.format("nonagentic")).write_text(f"{text}\n{odd}\n")
+    (tmp_path / "cvdp" / name.format("agentic")).write_text('{"cut')
+
+    def said(*words: str, status: int = 0) -> str:
+        done = verieval(*words, VERIEVAL_DATA=str(tmp_path))
+        assert done.returncode == status, done.stderr
+        return done.stdout
+
+    listed = said("bench", "list")
+    assert re.search(r"^cvdp:nonagentic +1 of 2 tasks, ", listed, re.MULTILINE)
+    assert re.search(r"^cvdp:agentic +data cannot be used ", listed, re.MULTILINE)
+    assert "cvdp:nonagentic: problems that are not as upstream publishes them: 1; 'verieval bench show" in listed
+    assert f"{name.format('agentic')}:1 is not valid JSON" in listed
+    rows = {row["name"]: row for row in json.loads(said("bench", "list", "--json"))}
+    assert (rows["cvdp:nonagentic"]["unsupported"], rows["cvdp:nonagentic"]["malformed"]) == (1, 1)
+    reason = (
+        "  odd: its row is not as CVDP publishes it: its field 'categories' is a text, where a list of texts belongs"
+    )
+    place = f"({name.format('nonagentic')}, line 2)"
+    shown = said("bench", "show", "cvdp:nonagentic")
+    assert f"{reason} {place}\n1 of them because the data is not as upstream publishes it" in shown
+    assert json.loads(said("bench", "show", "cvdp:nonagentic", "--json"))["unsupported"][0]["malformed"] is True
+    # Every reference may pass: a set with an odd row is still not in order.
+    checked = said("bench", "check", "cvdp:nonagentic", "--references-only", status=1)
+    assert "1 of 1 references pass; strict: 1 of 1" in checked
+    assert f"{reason} {place}" in checked
+    doctor = said("doctor")
+    assert re.search(r"cvdp:nonagentic +1 of 2 tasks +commit unknown; 1 not as published, see", doctor)
+    assert re.search(r"cvdp:agentic +unusable data +.* is not valid JSON", doctor)
 
 
 def test_bench_show(toolchain: object) -> None:
@@ -63,6 +102,30 @@ def test_bench_check_own_suite(words: tuple[str, ...], toolchain: object) -> Non
     assert len(result["calibration"]) == result["tasks"]
 
 
+def test_bench_check_that_was_stopped_goes_on(toolchain: object, tmp_path: Path) -> None:
+    """A line for each ten seconds elsewhere than on a terminal; a signal ends it with a word, and all is kept."""
+    words = ["bench", "check", "verieval", "--data", str(VERILOG_BENCHES), "--jobs", "1"]
+    environment = {**os.environ, "VERIEVAL_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "verieval", *words]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    kept: list[Path] = []
+    end = time.monotonic() + 100
+    while not kept and time.monotonic() < end:
+        time.sleep(0.02)
+        kept = list(tmp_path.glob("references/*.json"))
+    started.terminate()
+    _, said = started.communicate(timeout=60)
+    assert started.returncode == 143
+    assert "stopped by SIGTERM; the same command goes on" in said
+    assert "checking verieval: " in said
+    assert "Traceback" not in said
+    before = len(json.loads(kept[0].read_text()))
+    assert before >= 1
+    done = verieval(*words, VERIEVAL_CACHE=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "checking verieval: 56/56"
+
+
 def test_bench_check_names_each_failure(toolchain: object, data_dir: Path) -> None:
     done = verieval("bench", "check", "rtllm", "--data", str(data_dir / "rtllm"))
     assert done.returncode == 0, done.stderr
@@ -75,11 +138,14 @@ def test_bench_check_names_each_failure(toolchain: object, data_dir: Path) -> No
     ("words", "sentence"),
     [
         (("bench", "check", "nothing"), "nothing"),
-        (("bench", "show", "verieval", "no_such_task"), "no_such_task"),
+        (("bench", "show", "verieval", "no_such_task"), "no task 'no_such_task'; 'verieval bench show verieval' lists"),
+        (("bench", "show", "verieval", "hex_hcar"), "no task 'hex_hcar'; did you mean 'hex_char'"),
         (("bench", "check", "verieval", "--icarus", "/nowhere"), "no Icarus Verilog in /nowhere"),
         (("bench", "check", "verieval", "--tasks", "zzz*"), "zzz*"),
         (("bench", "check", "verilog-eval"), "spec-to-rtl"),
         (("bench", "check", "verieval", "--jobs", "0"), "--jobs"),
+        (("bench", "check", "verieval", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
+        (("bench", "check", "rtllm", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
     ],
 )
 def test_bad_input_is_one_sentence(words: tuple[str, ...], sentence: str) -> None:

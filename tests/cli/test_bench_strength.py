@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import VERILOG_BENCHES
+from tests.judge.cosimulating import INVERT, LOOKS, write_task
 from verieval.judge import Toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +60,8 @@ def test_survivors_are_shown_with_their_lines(data_dir: Path, toolchain: Toolcha
     ("words", "said"),
     [
         (("agreement", "verieval", "--icarus", "/usr"), "give --icarus DIR twice or more"),
+        (("agreement", "verieval", "--verilator"), "--verilator alone has nothing to be compared with"),
+        (("strength", "verieval", "--data", "/no/such/folder"), "There is no folder /no/such/folder"),
         (("strength", "nothing"), "There is no benchmark 'nothing'"),
         (("strength", "verieval", "--max-mutants", "0"), "--max-mutants"),
     ],
@@ -67,6 +71,41 @@ def test_what_is_wrong_is_one_sentence(words: tuple[str, ...], said: str, tmp_pa
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_one_icarus_twice(toolchain: Toolchain, tmp_path: Path) -> None:
+    done = verieval("agreement", "verieval", *("--icarus", toolchain.iverilog[0]) * 2, cache=tmp_path)
+    assert done.returncode == 2
+    assert f"holds Icarus {toolchain.version}, as one before it does" in done.stderr
+
+
+def test_verilator_and_benches_in_verilog(toolchain: Toolchain, tmp_path: Path) -> None:
+    words = ("agreement", "verieval", "--data", str(VERILOG_BENCHES), "--icarus", toolchain.iverilog[0], "--verilator")
+    done = verieval(*words, cache=tmp_path)
+    assert done.returncode == 2
+    assert "leave out --verilator" in done.stderr
+
+
+def test_a_reference_that_fails_is_said_not_to_be_measured(toolchain: Toolchain, tmp_path: Path) -> None:
+    top = write_task(tmp_path / "suite", LOOKS, reference=INVERT.replace("~a", "a"))
+    words = ("strength", "verieval", "--data", str(top))
+    done = verieval(*words, cache=tmp_path)
+    assert done.returncode == 1
+    assert "nothing was measured" in done.stdout
+    assert "note: not measured, since the reference fails: invert" in done.stderr
+    assert "mutants of verieval: 1/1" in done.stderr  # a plain line where there is no terminal
+    quiet = verieval(*words, "--json", "--quiet", cache=tmp_path)
+    assert quiet.returncode == 1
+    assert json.loads(quiet.stdout)["not_measured"] == {"invert": "mismatch"}
+    assert "1/1" not in quiet.stderr
+
+
+def test_what_the_errata_list_is_no_finding(data_dir: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+    done = verieval(
+        "strength", "rtllm", "--data", str(data_dir / "rtllm"), "--tasks", "ring_counter", "--no-proof", cache=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not measured, its reference does not pass" in done.stdout
 
 
 def test_agreement_of_both_icarus(task: str, icarus11: Toolchain, icarus12: Toolchain, tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def test_a_full_disk_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("faulty")
 def test_an_interrupt_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("give_up") == 130
-    assert "interrupted; nothing that was written is lost" in capsys.readouterr().err
+    assert "interrupted; what had been written stays" in capsys.readouterr().err
 
 
 def test_output_that_cannot_be_written_is_a_sentence() -> None:

@@ -110,6 +110,11 @@ def test_rows_say_what_made_them_and_are_not_made_twice(call: Callable[..., Any]
         assert row["tools"]["yosys"]
         assert len(row["tools"]["yosys_sha256"]) == 64
         assert ("icarus_sha256" in row["tools"]) is (row["stage"] == "equiv")
+    asked = {task.id: list(task.oracle.overrides) for task in _tasks()}
+    assert any(len(sets) > 1 for sets in asked.values())
+    for row in rows:
+        if row["answer"].get("kind") == "proven":
+            assert [found["parameters"] for found in row["answer"]["findings"]] == asked[row["task_id"]]
     path.write_bytes(before[: len(before) // 2])  # killed in the middle of a row
     assert call("examine", "run", "--json")[0] == 0
     again = [json.loads(line) for line in path.read_bytes().splitlines()]

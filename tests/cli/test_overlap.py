@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,9 +55,80 @@ def test_text(train: Path) -> None:
     done = verieval("bench", "overlap", train, "verieval", "--threshold", "0.9", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     assert "row 2: reference exact 1.00, verieval " in done.stdout
-    assert "1 of 2 rows contain something of 1 tasks: reference exact 1, spec exact 1" in done.stdout
-    assert "2 lines that are no rows: not JSON (line 3, 4)" in done.stdout
+    total = "2 rows: 1 clean, 1 with something of the benchmark (1 task; reference exact 1, spec exact 1)"
+    assert done.stdout.splitlines()[-2:] == [total, "2 lines that are no rows: not JSON (lines 3, 4)"]
     assert done.stderr == ""
+
+
+AND = json.dumps({"text": "An and gate."})
+
+
+@pytest.mark.parametrize(
+    ("clean", "dirty", "text"),
+    [
+        (1, 0, "1 row: 1 clean, 0 with something of the benchmark"),
+        (3, 0, "3 rows: 3 clean, 0 with something of the benchmark"),
+        (0, 1, "1 row: 0 clean, 1 with something of the benchmark (1 task; spec exact 1)"),
+        (1, 2, "3 rows: 1 clean, 2 with something of the benchmark (1 task; spec exact 2)"),
+    ],
+)
+def test_the_total_says_how_many_rows_are_clean(tmp_path: Path, clean: int, dirty: int, text: str) -> None:
+    task = benchmarks.load("verieval").tasks[3]
+    path = tmp_path / "train.jsonl"
+    path.write_text(f"{AND}\n" * clean + (json.dumps({"text": task.prompt}) + "\n") * dirty)
+    words = ("bench", "overlap", path, "verieval", "--tasks", task.id)
+    done = verieval(*words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == text
+    found = json.loads(verieval(*words, "--json").stdout)
+    assert (found["rows"], found["clean_rows"], found["flagged_rows"]) == (clean + dirty, clean, dirty)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "has no row: it is empty, or holds blank lines only"),
+        (b"\n \n\r\n", "has no row: it is empty, or holds blank lines only"),
+        (gzip.compress(b""), "has no row: it is empty, or holds blank lines only"),
+        (b"prompt,completion\n", "has no row: its only line is none (not JSON: line 1)"),
+        (b"prompt,completion\nx,y\n{}\n", "none of its 3 lines is one (not JSON: lines 1, 2; no text in it: line 3)"),
+        ("parquet", "has no row: "),
+        (None, "has no row: it is empty, or holds blank lines only"),
+    ],
+    ids=["empty", "blank", "gzip", "head", "lines", "parquet", "null"],
+)
+@pytest.mark.parametrize("more", [(), ("--json", "--jobs", "2")])
+def test_a_file_without_rows_is_no_clean_file(
+    tmp_path: Path, content: bytes | str | None, words: str, more: tuple[str, ...]
+) -> None:
+    path = Path(os.devnull) if content is None else tmp_path / "train.jsonl"
+    if content == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.table({"text": pa.array([], pa.string())}), path)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    done = verieval("bench", "overlap", path, "verieval", "--tasks", "hex_char", *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_interrupt_promises_nothing(tmp_path: Path) -> None:
+    """What was found is not kept, so the sentence must not say that the command goes on."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    command = [sys.executable, "-m", "verieval", "bench", "overlap", str(path), "verieval", "--tasks", "hex_char"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        path.open("w") as pipe,  # opens once the command reads, and gives it no end
+    ):
+        pipe.write(f"{AND}\n" * 200)
+        pipe.flush()
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert said.startswith("verieval: stopped by SIGINT: ")
+    assert said.endswith("nothing is kept of it, and the same command begins again at the first row\n")
 
 
 @pytest.mark.parametrize(

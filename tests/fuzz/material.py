@@ -141,7 +141,7 @@ TURTLE = json.dumps(
 ).encode()
 TASK_TOML = b"""id = "adder"
 module = "adder"
-level = "easy"
+level = "unit"
 tags = ["sequential", "register"]
 clock = "clk"
 ports = [
@@ -215,7 +215,7 @@ MATERIAL: dict[str, Material] = {
         {
             "family/adder/task.toml": TASK_TOML,
             "family/adder/spec.md": b"Copy a.\n",
-            "family/adder/reference.sv": REFERENCE.format("adder").encode(),
+            "family/adder/reference.sv": REFERENCE.format("adder #(parameter W = 4)").encode(),
             "family/adder/tb.sv": LONE.encode(),
         },
         use_benchmark("verieval"),

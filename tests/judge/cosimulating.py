@@ -9,6 +9,7 @@ from pathlib import Path
 from verieval import benchmarks
 from verieval.judge import JudgePool, Limits, Toolchain
 from verieval.judge.classify import Finding, classify
+from verieval.judge.cosim.simulators import find_simulator
 from verieval.judge.cosim.trial import Cosimulator, run_alone, run_together
 from verieval.judge.evidence import Evidence, trusted
 from verieval.judge.icarus import Trial
@@ -105,13 +106,16 @@ def finding(source: str, trial: Trial) -> Finding:
     return classify(Candidate(source, "verbatim"), evidence, RULES["verieval"], None, cut_off=False)
 
 
-def judge(benchmark: Benchmark, toolchain: Toolchain, cache: Path, sources: Mapping[str, str]) -> dict[str, Finding]:
+def judge(
+    benchmark: Benchmark, toolchain: Toolchain, cache: Path, sources: Mapping[str, str], simulator: str = "icarus"
+) -> dict[str, Finding]:
     """Verdicts of a whole pool on candidates of the only task."""
     from verieval.completion import Completion
 
     task = benchmark.tasks[0].id
     limits = Limits(simulate_cpu=2, compile_cpu=4)
-    with JudgePool(benchmark, toolchain, limits, cache=cache, extraction="verbatim") as pool:
+    engine = find_simulator(simulator, toolchain)
+    with JudgePool(benchmark, toolchain, limits, cache=cache, extraction="verbatim", simulator=engine) as pool:
         futures = {
             name: pool.submit(Completion(task, number, source)) for number, (name, source) in enumerate(sources.items())
         }

@@ -183,6 +183,36 @@ PAIRS = (
     Pair("a loop", "unknown", LATCH, "module top(input en, input d, output q); assign q = en ? d : q; endmodule"),
 )
 
+# Expressions of a nibble s of which nothing is known, with the value that they would have if s were any number. By IEEE
+# 1364 each is x, in at least one bit: x in an operand of arithmetic, of a comparison or of a shift's amount makes the
+# whole result x, and `x & ~x` is x.
+UNDEFINED = {
+    "s & ~s": "4'd0",
+    "s | ~s": "4'd15",
+    "s ^ s": "4'd0",
+    "s - s": "4'd0",
+    "s * 0": "4'd0",
+    "0 << s": "4'd0",
+    "{4{s >= 0}}": "4'd15",
+    "{4{s == s}}": "4'd15",
+    "d + ((s ^ ~s) + 1) * 0": "d",
+}
+# What makes nothing known of s.
+NOT_DEFINED = {
+    "undriven": "wire [3:0] s;",
+    "never assigned": "reg [3:0] s;",
+    "a register that keeps what it never got": "reg [3:0] s; always @(posedge clk) s <= s;",
+    "a counter without a start": "reg [3:0] s; always @(posedge clk) s <= s + 4'd1;",
+    "a loop": "wire [3:0] s; assign s = s & 4'd7;",
+    "itself": "wire [3:0] s; assign s = s;",
+    "a memory that nothing writes": "reg [3:0] m [0:3]; wire [3:0] s; assign s = m[d[1:0]];",
+    "a port that is open": "wire [3:0] s; open o(.b(s));",
+}
+NIBBLE = """
+module open(input [3:0] a, output [3:0] b); assign b = a; endmodule
+module top(input clk, input [3:0] d, output [3:0] q); {body} assign q = {value}; endmodule
+"""
+
 # What shows yosys another design than the simulator: the simulator sees ADD + 1.
 LIES = tuple(
     f"module top(input [7:0] a, input [7:0] b, input c, output [8:0] s);\n{body}\nendmodule"

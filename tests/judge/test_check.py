@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import VERILOG_BENCHES
+from tests.judge.cosimulating import LOOKS, write_task
 from verieval import benchmarks
 from verieval.judge import JudgePool, Toolchain
-from verieval.judge.check import Check, check
+from verieval.judge.check import Check, check, steps
+
+TOGGLES = """\
+import cocotb
+from cocotb.triggers import Timer
+
+
+@cocotb.test()
+async def toggles(dut):
+    for reset, expected in ((1, 0), (0, 1), (0, 0), (0, 1), (1, 0)):
+        dut.clk.value, dut.rst.value = 0, reset
+        await Timer(2, unit="ns")
+        dut.clk.value = 1
+        await Timer(2, unit="ns")
+        assert str(dut.q.value) == str(expected)
+"""
 
 # Benchmark, Icarus, references that pass the official rule, of how many. Measured with upstream's own flows.
 CEILINGS = [
@@ -78,6 +96,62 @@ def test_an_unlisted_failure_is_unexplained(data: Path | None, toolchain: Toolch
         result = check(broken, pool)
     assert [row["id"] for row in result.to_json()["broken"]] == [task.id]
     assert result.to_json()["unexplained"] == [task.id]
+
+
+FAULTS = {
+    "the bench": ("import numpy\n" + LOOKS, "", "", "cannot be imported: ModuleNotFoundError: No module named 'numpy'"),
+    "the width": (LOOKS, "width = 4", "width = 5", "says that port 'a' has width 5; in reference.sv it has width 4"),
+    "the direction": (LOOKS, '"output"', '"inout"', "says that port 'y' is an inout; in reference.sv it is an output"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_task_s_own_fault_is_told_and_the_others_are_checked(
+    fault: str, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    test, old, new, words = FAULTS[fault]
+    top = write_task(tmp_path / "suite", test)
+    write_task(top, TOGGLES, name="toggle")
+    about = top / "family" / "invert" / "task.toml"
+    about.write_text(about.read_text().replace(old, new, 1))
+    suite = benchmarks.load("verieval", top)
+    steps_done: list[int] = []
+    with JudgePool(suite, toolchain, cache=tmp_path) as pool:
+        result = check(suite, pool, lambda: steps_done.append(1), calibrate=True)
+    (told,) = result.to_json()["faults"]["invert"]
+    assert words in told
+    assert "invert" in told
+    assert result.to_json()["unexplained"] == ["invert"]
+    assert result.to_json()["without_reference"] == []
+    assert (result.passed, result.with_reference) == (1, 2)
+    assert len(steps_done) == steps(suite, calibrate=True) == 4
+
+
+def test_a_bench_in_verilog_that_does_not_parse_is_told(toolchain: Toolchain, tmp_path: Path) -> None:
+    shutil.copytree(VERILOG_BENCHES / "combinational", tmp_path / "suite" / "combinational")
+    bench = tmp_path / "suite" / "combinational" / "gray_convert" / "tb.sv"
+    bench.write_text(bench.read_text().replace("endmodule", "assign = ;\nendmodule"))
+    suite = benchmarks.load("verieval", tmp_path / "suite", tasks="gray_convert,hex_char")
+    with JudgePool(suite, toolchain, cache=tmp_path) as pool:
+        faults = check(suite, pool).to_json()["faults"]
+    assert list(faults) == ["gray_convert"]
+    assert "the bench of gray_convert: tb.sv:" in faults["gray_convert"][0]
+    assert "DiagCode" not in faults["gray_convert"][0]
+
+
+def test_each_result_is_kept_as_soon_as_it_is_there(toolchain: Toolchain, tmp_path: Path) -> None:
+    """Whatever ends the process after the first, the next one begins with the second."""
+    suite = benchmarks.load("verieval", VERILOG_BENCHES, tasks="hex_char,gray_convert,wrap_counter")
+    kept: list[int] = []
+
+    def look() -> None:
+        files = list((tmp_path / "references").glob("*.json"))
+        kept.append(sum(len(json.loads(path.read_text())) for path in files))
+
+    with JudgePool(suite, toolchain, jobs=2, cache=tmp_path) as pool:
+        check(suite, pool, look)
+    assert len(kept) == 3
+    assert all(count >= number for number, count in enumerate(kept, start=1))
 
 
 def run(name: str, toolchain: Toolchain, data_dir: Path | None) -> Check:

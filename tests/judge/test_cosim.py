@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,6 +114,16 @@ CASES = {
                                    "module hex_char", "code <= 8'h0d", "code <= p::NINE + 8'd4", outcome="passed"),
     "a type outside its modules": case(WRAP, "module", "typedef logic [7:0] byte_t;\nmodule", "always_ff",
                                        "byte_t unused; always_ff", outcome="passed"),
+    "a function and names of states outside its modules": case(
+        WRAP, "module", "typedef enum logic {NO, YES} answer_t;\nlocalparam [7:0] ONE = 8'd1;\n"
+        "function automatic [7:0] next(input [7:0] n); next = n + ONE; endfunction\nmodule",
+        "count + 8'd1", "next(count)", "wrapped <= 1'b1", "wrapped <= YES", outcome="passed",
+    ),
+    "a function of a package": case(
+        HEX, "module hex_char", "package p; localparam [7:0] NINE = 8'd9; typedef logic [7:0] byte_t;\n"
+        "function automatic byte_t cr(input byte_t n); cr = NINE + n; endfunction endpackage\n"
+        "module hex_char", "code <= 8'h0d", "code <= p::cr(8'd4)", outcome="passed",
+    ),
     "a macro": case(COUNTER, "module", "`define STEP 1'b1\nmodule", "count + 1'b1", "count + `STEP", outcome="passed"),
     # Helpers of one name in several candidates, which are simulated together
     "a helper": case(HEX, "assign folded     = lower ? code - 8'h20 : code;",
@@ -177,15 +188,11 @@ def test_outcome(name: str, verdicts: Callable[[str], list[Verdict]]) -> None:
     check(CASES[name], verdicts(name))
 
 
-LIMITS_OF_12 = {"a package that is used": "crash", "a type outside its modules": "bench_compile"}
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_outcomes_on_icarus_12(icarus12: Toolchain, tmp_path: Path) -> None:
     for name, found in judge_all(icarus12, tmp_path).items():
-        # What Icarus 12 cannot do, see docs/cosimulation.md.
-        check(replace(CASES[name], outcome=LIMITS_OF_12.get(name, CASES[name].outcome)), found)
+        check(CASES[name], found)
 
 
 def check(one: Case, found: list[Verdict]) -> None:
@@ -200,3 +207,27 @@ def check(one: Case, found: list[Verdict]) -> None:
         # Nothing of the surroundings shows.
         for word in ("$", "m0_", "top_"):
             assert verdict.outcome not in ("interface", "elaboration", "mismatch") or word not in verdict.detail
+
+
+def test_what_is_only_compiled_near_a_limit_is_compiled_again_alone(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refused candidate meets no bench, but whether it compiles may not hang on the load either."""
+    from verieval.judge import evidence
+    from verieval.judge.cosim import trial
+
+    slacks: list[float] = []
+    original = trial.compile_only
+
+    def record(*arguments: Any, slack: float = 1.0) -> Any:
+        slacks.append(slack)
+        return original(*arguments, slack=slack)
+
+    monkeypatch.setattr(evidence, "SLACK", 50.0)  # a window that no load can leave
+    monkeypatch.setattr(trial, "compile_only", record)
+    benchmark = benchmarks.select(benchmarks.load("verieval"), HEX)
+    text = CASES["it ends the simulation"].text(benchmark.tasks[0].reference or "")
+    limits = Limits(compile_cpu=0.05, wall_factor=1_000)
+    with JudgePool(benchmark, toolchain, limits, cache=tmp_path) as pool:
+        assert pool.submit(Completion(HEX, 0, text, finish_reason="stop")).result().outcome == "forbidden"
+    assert slacks == [50.0, 1.0]

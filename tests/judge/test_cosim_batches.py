@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.judge.cosimulating import INVERT, LOOKS, Trials, finding, judge, load_task, open_trials, write_task
 from verieval import benchmarks
+from verieval.errors import BenchError
 from verieval.judge import Toolchain
 from verieval.judge.cosim import trial
-from verieval.judge.cosim.batch import make_batch, stands_alone, untimed
+from verieval.judge.cosim.batch import Batch, make_batch, stands_alone, untimed
 from verieval.judge.cosim.results import SlotResult
 from verieval.judge.cosim.shadow import can_be_shadowed, make_shadows
+from verieval.judge.cosim.simulators import find_simulator
+from verieval.judge.cosim.trial import Cosimulator
+from verieval.judge.process import Done, Launcher, ProcessResult
 from verieval.keywords import KEYWORDS
 from verieval.task import Task
 
@@ -468,9 +476,6 @@ def test_tests_that_read_while_they_write(trigger: str, wait: str, read: str, tr
 BODY = LOOKS.index("@cocotb.test()")
 FAULTY = {
     "raises": LOOKS.replace("    for value", "    raise RuntimeError('oh')\n    for value"),
-    "raises at its import": "raise RuntimeError('oh')\n" + LOOKS,
-    "has no test": LOOKS.replace("@cocotb.test()\n", ""),
-    "imports what is not there": "import numpy\n" + LOOKS,
     "loops for ever": LOOKS.replace("    for value", "    while True:\n        pass\n    for value"),
     "waits for ever": LOOKS.replace(
         "    for value", "    while True:\n        await Timer(1, unit='us')\n    for value"
@@ -479,6 +484,88 @@ FAULTY = {
     "ends Python": LOOKS.replace("    for value", "    raise SystemExit(0)\n    for value"),
     "reads what is not there": LOOKS.replace("dut.y.value)", "dut.nothing.value)"),
 }
+
+
+# Benches that come to no test, and what is said of them. No candidate is judged by such a one.
+UNUSABLE = {
+    "raises at its import": ("raise RuntimeError('oh')\n" + LOOKS, "RuntimeError: oh (test_invert.py, line 1)"),
+    "raises without words": ("\nassert False\n" + LOOKS, "AssertionError (test_invert.py, line 2)"),
+    "has no test": (LOOKS.replace("@cocotb.test()\n", ""), "the bench of invert has no tests"),
+    "imports what is not there": (
+        "import numpy\n" + LOOKS,
+        "the bench of invert cannot be imported: ModuleNotFoundError: No module named 'numpy' (test_invert.py, line 1)",
+    ),
+    "imports what cannot be read": ("import helper\n" + LOOKS, "SyntaxError: invalid syntax (helper.py, line 2)"),
+    "has a test twice": (LOOKS + "\n\nagain = inverts\n", "has 2 tests called 'inverts'"),
+    "ends Python at its import": ("raise SystemExit(3)\n" + LOOKS, "cannot be imported: SystemExit: 3"),
+    "exits at its import": ("import os\nos._exit(0)\n" + LOOKS, "cannot be imported: the simulation ends before"),
+    "loops at its import": ("while True:\n    pass\n" + LOOKS, "cannot be imported: the simulation ends before"),
+}
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+def test_a_bench_that_can_test_nobody_is_refused(fault: str, trials: Trials, tmp_path: Path) -> None:
+    test, words = UNUSABLE[fault]
+    task = load_task(tmp_path / "suite", test, helper="\nx = = 1\n")
+    with pytest.raises(BenchError) as caught:
+        trials.alone(task, INVERT)
+    assert str(caught.value).startswith("the bench of invert ")
+    assert words in str(caught.value)
+
+
+def test_a_candidate_that_ends_the_simulation_before_it_begins_is_to_blame_itself(
+    trials: Trials, invert: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing tells its end from that of a bench that exits, but the bench alone."""
+    run = trial._run
+
+    def spoil(launcher: Launcher, simulator: Cosimulator, batch: Batch, *rest: Any, **more: Any) -> Done:
+        done = run(launcher, simulator, batch, *rest, **more)
+        return replace(done, printed={}) if batch.files else done
+
+    monkeypatch.setattr(trial, "_run", spoil)
+    assert finding(INVERT, trials.alone(invert, INVERT)).outcome == "crash"
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_a_bench_is_tried_without_a_candidate(simulator: str, trials: Trials, tmp_path: Path) -> None:
+    """What is said of it then is right on each simulator, and nothing is where it can be imported."""
+    if simulator == "verilator" and not shutil.which("verilator"):
+        pytest.skip("no Verilator on PATH")
+    engine = find_simulator(simulator, trials.simulator.engine.toolchain)
+    cosimulator = replace(trials.simulator, engine=engine)
+    process = ProcessResult(0, 0, "", 0.0, 0.0, 0)
+    silent = Done((process, process))
+    broken, words = UNUSABLE["raises at its import"]
+    tasks = [load_task(tmp_path / name, text) for name, text in (("whole", LOOKS), ("broken", broken))]
+    with closing(Launcher(trials.launcher.limits)) as launcher:
+        batches = [make_batch(task, [INVERT], cosimulator.secret) for task in tasks]
+        trial._refuse_bench(launcher, cosimulator, batches[0], silent)
+        with pytest.raises(BenchError, match=re.escape(words)):
+            trial._refuse_bench(launcher, cosimulator, batches[1], silent)
+
+
+# Verilator takes all of these, and Icarus none.
+NOT_FOR_ICARUS = {
+    "twice": INVERT + INVERT,
+    "streaming": "module invert(input [3:0] a, output [3:0] y);\n  wire [3:0] b = {<<{a}};\n"
+    "  assign y = ~{b[0], b[1], b[2], b[3]};\nendmodule\n",
+    "inside": "module invert(input [3:0] a, output [3:0] y);\n  assign y = a inside {0} ? 4'hf : ~a;\nendmodule\n",
+    "bind": INVERT + "module other; endmodule\nbind invert other o();\n",
+    "a byte that is no text": INVERT.replace("\n", "\n\0", 1),
+}
+
+
+def test_icarus_decides_what_compiles_wherever_it_is_simulated(
+    trials: Trials, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    if not shutil.which("verilator"):
+        pytest.skip("no Verilator on PATH")
+    benchmark = benchmarks.load("verieval", write_task(tmp_path / "suite", LOOKS))
+    sources = {"right": INVERT, "wrong": WRONG, **NOT_FOR_ICARUS}
+    told = judge(benchmark, toolchain, tmp_path / "a", sources)
+    assert judge(benchmark, toolchain, tmp_path / "b", sources, "verilator") == told
+    assert {name for name, finding in told.items() if finding.outcome == "passed"} == {"right"}
 
 
 @pytest.mark.parametrize("fault", FAULTY)
@@ -490,9 +577,20 @@ def test_no_candidate_passes_a_test_that_is_at_fault(fault: str, trials: Trials,
 
 
 def test_a_pool_says_so_too(toolchain: Toolchain, tmp_path: Path) -> None:
-    benchmark = benchmarks.load("verieval", write_task(tmp_path / "suite", FAULTY["raises at its import"]))
-    found = judge(benchmark, toolchain, tmp_path, {"right": INVERT, "as right": GOOD[0], "wrong": WRONG})
-    assert {(one.outcome, one.stage) for one in found.values()} == {("crash", "simulated")}
+    test, _ = UNUSABLE["raises at its import"]
+    benchmark = benchmarks.load("verieval", write_task(tmp_path / "suite", test))
+    with pytest.raises(BenchError, match="the bench of invert cannot be imported: RuntimeError: oh"):
+        judge(benchmark, toolchain, tmp_path, {"right": INVERT, "as right": GOOD[0], "wrong": WRONG})
+
+
+def test_a_wait_without_an_end_is_told_in_words(trials: Trials, tmp_path: Path) -> None:
+    task = load_task(tmp_path / "suite", FAULTY["waits for ever"])
+    told = finding(INVERT, trials.alone(task, INVERT))
+    assert told.detail == "inverts: the test did not end within 10 ms of simulated time"
+    text = LOOKS.replace("import Timer", "import Timer, with_timeout")
+    text = text.replace("    for value", "    await with_timeout(Timer(1, 'us'), 60, 'ns')\n    for value")
+    told = finding(INVERT, trials.alone(load_task(tmp_path / "other", text), INVERT))
+    assert told.detail == "inverts: what the test waited for did not happen in time (60 ns into the test)"
 
 
 def test_a_test_may_have_several_files_tests_and_configurations(trials: Trials, tmp_path: Path) -> None:

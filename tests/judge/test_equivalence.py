@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.judge.proving import ADD, LIES, PAIRS, RIPPLE, SYNC, Pair
+from tests.judge.proving import ADD, LIES, NIBBLE, NOT_DEFINED, PAIRS, RIPPLE, SYNC, UNDEFINED, Pair
 from verieval.errors import VerievalError
 from verieval.judge import Toolchain
-from verieval.judge.equivalence import Proof, Prover, proof_limits, prove, same_netlist
+from verieval.judge.equivalence import Proof, Prover, proof_limits, prove, prove_task, same_netlist
 from verieval.judge.machine import read_machine
 from verieval.judge.miter import set_up
 from verieval.judge.process import Launcher
@@ -19,6 +22,7 @@ from verieval.judge.replay import replay
 from verieval.judge.sandbox import find_sandbox
 from verieval.judge.yosys import find_yosys
 from verieval.run.jsonl import encode_row, load_json
+from verieval.task import CocotbBench, SourceFile, Task
 
 SAMPLES = 60
 
@@ -129,7 +133,7 @@ def test_wide_inputs_are_rows_too(prover: Prover) -> None:
 
 
 def test_same_netlist(prover: Prover) -> None:
-    renamed = SYNC.replace("4'd3", "4'b0011").replace("q <=", "q /* */ <=").replace("if (rst)", "if (rst == 1'b1)")
+    renamed = SYNC.replace("4'd3", "4'b0011").replace("q <=", "q /* */ <=").replace("if (rst)", "if ((rst))")
     assert same_netlist(prover, SYNC, renamed, "top")
     assert same_netlist(prover, RIPPLE, RIPPLE.replace("k", "carry"), "top")
     assert not same_netlist(prover, SYNC, SYNC.replace("4'd3", "4'd2"), "top")
@@ -142,6 +146,126 @@ def test_same_netlist_knows_initial_values(prover: Prover) -> None:
     first, second = text.format("initial q = 0;"), text.format("initial q = 1;")
     assert same_netlist(prover, first, first.replace("q = 0", "q = 1'b0"), "top")
     assert not same_netlist(prover, first, second, "top")
+
+
+@pytest.mark.parametrize("value", UNDEFINED)
+@pytest.mark.parametrize("body", [NOT_DEFINED["undriven"], NOT_DEFINED["a counter without a start"]])
+def test_what_is_undefined_in_simulation_is_not_proven(prover: Prover, body: str, value: str) -> None:
+    """Icarus shows the x where the reference has a number."""
+    gold = NIBBLE.format(body="", value=UNDEFINED[value])
+    proof = prove(prover, gold, NIBBLE.format(body=body, value=value), "top")
+    assert proof.kind == "refuted", proof
+    assert proof.counterexample is not None
+    assert "x" in proof.counterexample.got["q"]
+
+
+@pytest.mark.parametrize("body", NOT_DEFINED)
+def test_whatever_makes_it_undefined(prover: Prover, body: str) -> None:
+    text = NIBBLE.format(body=NOT_DEFINED[body], value="s & ~s")
+    proof = prove(prover, NIBBLE.format(body="", value="4'd0"), text, "top")
+    assert (proof.kind, proof.reason) in [("refuted", ""), ("unknown", "a combinational loop")], proof
+
+
+@pytest.mark.parametrize("value", ["s & 0", "s[0] ? 4'd0 : 4'd0", "s | 15", "{4{{s, 1'b1} == {s, 1'b0}}}"])
+def test_what_is_undefined_and_does_not_matter_is_proven(prover: Prover, value: str) -> None:
+    """In Icarus, too, these are numbers: 0, 0, 15, 0."""
+    gold = NIBBLE.format(body="", value="4'd15" if "15" in value else "4'd0")
+    gate = NIBBLE.format(body=NOT_DEFINED["undriven"], value=value)
+    assert prove(prover, gold, gate, "top").kind == "proven"
+    assert _random_difference(prover, Pair("", "", gold, gate)) == (
+        "the netlists differ, but simulation does not show it"
+    )
+
+
+OPERATORS = (
+    "d + 3", "-d", "d * d", "d / 3'd3", "d % 3'd5", "d << d[1:0]", "$signed(d) >>> d[2:0]", "d[d[1:0]]",
+    "{d < 3, d > 4, d >= 5, d <= 2}", "$signed(d) < -2", "$signed(d) / 3'sd3", "$signed(d) % 3'sd3",
+    "$signed(d) - d[1:0]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", OPERATORS)
+def test_operators_are_those_of_a_table(prover: Prover, value: str) -> None:
+    """Of every defined input; the table is what Icarus computes."""
+    text = NIBBLE.format(body="", value=value)
+    rows = "".join(f"4'd{d}: r = {_computed(prover, value, d)};" for d in range(16))
+    table = NIBBLE.format(body=f"reg [3:0] r; always @* case (d) {rows} endcase", value="r")
+    assert prove(prover, table, text, "top").kind == "proven"
+
+
+def _computed(prover: Prover, value: str, d: int) -> str:
+    """One value of an expression, as Icarus folds it."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = f'module t; reg [3:0] d, q; initial begin d = {d}; q = {value}; $display("4\'b%b", q); end endmodule'
+        Path(folder, "t.sv").write_text(text)
+        subprocess.run([*prover.toolchain.iverilog, "-g2012", "-o", "t", "t.sv"], cwd=folder, check=True)
+        run = subprocess.run([*prover.toolchain.vvp, "-n", "t"], cwd=folder, check=True, capture_output=True, text=True)
+    return run.stdout.strip()
+
+
+PARITY = "module top #(parameter N = 4)(input [N-1:0] a, output y); assign y = {value}; endmodule"
+
+
+def parametrised(value: str, *configurations: dict[str, int]) -> Task:
+    """A task with the parity of N bits, or another function of them, as its reference."""
+    oracle = CocotbBench(
+        (SourceFile("test_top.py", ""),), (("N", 4),), tuple(tuple(one.items()) for one in configurations)
+    )
+    return Task(id="t", prompt="", module="top", oracle=oracle, reference=PARITY.format(value=value))
+
+
+def test_a_difference_at_other_parameters_counts(prover: Prover) -> None:
+    """The parity of all six bits is not that of the lowest four; of four it is."""
+    gate = PARITY.format(value="^a[3:0]")
+    assert prove_task(prover, parametrised("^a"), gate).kind == "proven"
+    proof = prove_task(prover, parametrised("^a", {"N": 6}, {"N": 7}), gate)
+    assert (proof.kind, proof.parameters) == ("refuted", {"N": 6})
+    assert [(one.kind, one.parameters) for one in proof.findings] == [("proven", {}), ("refuted", {"N": 6})]
+    assert proof.counterexample is not None
+    a = proof.counterexample.steps[-1]["a"]
+    assert (a >> 4).bit_count() % 2 == 1
+    assert proof.counterexample.expected == {"y": str(a.bit_count() % 2)}
+    assert proof.counterexample.got == {"y": str((a & 15).bit_count() % 2)}
+
+
+def test_proven_at_every_parameter(prover: Prover) -> None:
+    proof = prove_task(prover, parametrised("^a", {"N": 6}, {"N": 1}), PARITY.format(value="~^{a, 1'b1}"))
+    assert [(one.kind, one.parameters) for one in proof.findings] == [
+        ("proven", {}),
+        ("proven", {"N": 6}),
+        ("proven", {"N": 1}),
+    ]
+    row = load_json(encode_row(proof.row()))
+    assert [one["parameters"] for one in row["findings"]] == [{}, {"N": 6}, {"N": 1}]
+    assert (row["kind"], row["parameters"], row["counterexample"]) == ("proven", {}, None)
+
+
+def test_unknown_at_one_is_unknown_and_refuted_goes_before_it(prover: Prover) -> None:
+    """`$pow` is nothing that yosys knows; it is only there where N is 6."""
+    body = "~^{a, 1'b1}; generate if (N == 6) wire [3:0] w = $pow(a, 2); endgenerate assign z = N == 9"
+    gate, task = PARITY.format(value=body), PARITY.format(value="^a; assign z = 0")
+    gate, task = (text.replace("output y)", "output y, output z)") for text in (gate, task))
+    asked = replace(parametrised("", {"N": 6}), reference=task)
+    proof = prove_task(prover, asked, gate)
+    assert proof.kind == "unknown"
+    assert proof.reason.startswith("with N = 6: ")
+    assert proof.findings[0].kind == "proven"
+    further = replace(parametrised("", {"N": 6}, {"N": 9}), reference=task)
+    proof = prove_task(prover, further, gate)
+    assert (proof.kind, proof.parameters) == ("refuted", {"N": 9})
+    assert [one.kind for one in proof.findings] == ["proven", "unknown", "refuted"]
+
+
+def test_parameters_have_a_sign(prover: Prover) -> None:
+    """As in simulation: a bare number is signed, so that a negative number is less than N."""
+    gate = PARITY.format(value="a[N-1] ? 1'b1 : a < N")
+    assert prove_task(prover, parametrised("$signed(a) < N", {"N": 3}, {"N": 6}), gate).kind == "proven"
+
+
+def test_a_parameter_that_is_not_there_is_unknown(prover: Prover) -> None:
+    gate = "module top(input [3:0] a, output y); assign y = ^a; endmodule"
+    proof = prove_task(prover, parametrised("^a", {"N": 4}), gate)
+    assert (proof.kind, proof.findings[0].kind) == ("unknown", "proven")
 
 
 HOSTILE = {

@@ -21,7 +21,7 @@ SLOW = {"Prob021_mux256to1v", "Prob144_conwaylife", "Prob153_gshare"}  # a minut
 @pytest.fixture(scope="module")
 def prover(toolchain: Toolchain, yosys_here: None) -> Iterator[Prover]:
     yosys, limits = find_yosys(), proof_limits(60, 60)
-    launcher = Launcher(limits, find_sandbox(toolchain, limits.work_mib, extras=yosys.extras()))
+    launcher = Launcher(limits, find_sandbox(toolchain, limits.work_mib, also=yosys.needs()))
     yield Prover(launcher, yosys, toolchain)
     launcher.close()
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,6 +183,45 @@ def test_refused_candidates_are_not_simulated(judge: Judge) -> None:
 def test_macros_are_expanded_once(judge: Judge) -> None:
     assert judge("`default_nettype none\n`define ONE 1'b1\n" + RIGHT.replace("input ", "input wire ").replace(
         "output ", "output wire ").replace("1'b1", "`ONE") + "`default_nettype wire\n").outcome == "passed"  # fmt: skip
+
+
+def test_icarus_confirms_dotted_names(judge: Judge) -> None:
+    """As for every other kind of bench: pyslang takes a branch that Icarus does not, and then looks upwards from it."""
+    text = "if (4294967295 + 1) ; else begin : part wire [7:0] y; end\nwire [7:0] w = part.y;\nendmodule"
+    verdict = judge(RIGHT.replace("endmodule", text))
+    assert (verdict.outcome, verdict.passed["official"], verdict.seconds["simulate"]) == ("elaboration", False, 0.0)
+    assert "part.y" in verdict.detail
+    kept = RIGHT.replace("endmodule", "if (1) begin : g wire q = a[0]; end\nwire w = g.q;\nendmodule")
+    assert judge(kept).outcome == "passed"
+
+
+def test_what_ends_near_a_limit_is_judged_again_alone(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is simulated, or refused and only compiled."""
+    from verieval.judge import evidence
+    from verieval.judge.harness import trial
+
+    trials: list[tuple[str, float]] = []
+
+    def record(name: str) -> None:
+        original = getattr(trial, name)
+
+        def recorded(*arguments: Any, slack: float = 1.0, **more: Any) -> Any:
+            if arguments[2].id != "probe":
+                trials.append((name, slack))
+            return original(*arguments, slack=slack, **more)
+
+        monkeypatch.setattr(trial, name, recorded)
+
+    monkeypatch.setattr(evidence, "SLACK", 50.0)  # a window that no load can leave
+    record("run_harness")
+    record("compile_only")
+    refused = RIGHT.replace("endmodule", "initial #3 $finish;\nendmodule")
+    limits = Limits(simulate_cpu=8.0, compile_cpu=0.05, wall_factor=1_000)
+    with JudgePool(make(), toolchain, limits) as own:
+        for text, outcome, name in ((RIGHT, "passed", "run_harness"), (refused, "forbidden", "compile_only")):
+            trials.clear()
+            assert own.submit(Completion("inc", 0, text, finish_reason="stop")).result().outcome == outcome
+            assert trials == [(name, 50.0), (name, 1.0)]
 
 
 @pytest.mark.slow

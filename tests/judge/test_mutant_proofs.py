@@ -13,7 +13,7 @@ from verieval.judge.mutant_proofs import MutantProver, proofs_row
 from verieval.judge.mutants import MutantJudge
 from verieval.judge.strength import measure
 from verieval.judge.yosys import find_yosys
-from verieval.task import Benchmark, SourceFile, Task, Testbench
+from verieval.task import Benchmark, CocotbBench, SourceFile, Task, Testbench
 
 ADD = "module m(input [3:0] a, b, output [4:0] y);\n  assign y = a + b;\nendmodule\n"
 STEP = """module m(input clk, input rst, input go, output reg [3:0] q);
@@ -81,9 +81,31 @@ def test_a_proof_is_made_once(toolchain: Toolchain, tmp_path: Path, monkeypatch:
     other = ADD.replace("a + b", "b + a")
     with MutantProver(made, find_yosys(), toolchain, folder=tmp_path) as prover:
         assert prover(made.tasks[0], other) == "equivalent"
-    monkeypatch.setattr("verieval.judge.mutant_proofs.prove", lambda *_: pytest.fail("it was known"))
+    monkeypatch.setattr("verieval.judge.mutant_proofs.prove_task", lambda *_: pytest.fail("it was known"))
     with MutantProver(made, find_yosys(), toolchain, folder=tmp_path) as prover:
         assert prover(made.tasks[0], other) == "equivalent"
+
+
+def test_a_mutant_that_differs_at_other_parameters_is_live(toolchain: Toolchain, tmp_path: Path) -> None:
+    """A counter that wraps at 3 for one that wraps at LAST, which is 3 unless something else is said."""
+    if not shutil.which("yosys"):
+        pytest.skip("no yosys on PATH")
+    reference = """module m #(parameter WIDTH = 2, parameter LAST = 3)(input clk, input rst, output reg [WIDTH-1:0] q);
+  always @(posedge clk) if (rst) q <= 0; else if (q != LAST) q <= q + 1; else q <= 0;
+endmodule
+"""
+    mutant = reference.replace("q != LAST", "q != 3")
+
+    def proved(*configurations: tuple[tuple[str, int], ...]) -> str:
+        oracle = CocotbBench((SourceFile("test_m.py", ""),), (("WIDTH", 2), ("LAST", 3)), configurations)
+        task = Task(id="m", prompt="", module="m", oracle=oracle, reference=reference)
+        made = Benchmark(name="test", variant="", tasks=(task,), rule="verieval")
+        with MutantProver(made, find_yosys(), toolchain, folder=tmp_path) as prover:
+            return prover(task, mutant)
+
+    assert proved() == "equivalent"
+    assert proved((("WIDTH", 3), ("LAST", 3))) == "equivalent"
+    assert proved((("WIDTH", 3), ("LAST", 3)), (("WIDTH", 3), ("LAST", 5))) == "refuted with WIDTH = 3, LAST = 5"
 
 
 def test_a_damaged_cache_is_none() -> None:
@@ -128,6 +150,6 @@ def test_a_reference_that_yosys_cannot_read_is_read_once(
     made = one_task("module m(input a, output y);\n  assign y = $pow(a, 2) > 0;\nendmodule\n")
     with MutantProver(made, find_yosys(), toolchain, folder=tmp_path) as prover:
         first = prover(made.tasks[0], ADD)
-        monkeypatch.setattr("verieval.judge.mutant_proofs.prove", lambda *_: pytest.fail("it is hopeless"))
+        monkeypatch.setattr("verieval.judge.mutant_proofs.prove_task", lambda *_: pytest.fail("it is hopeless"))
         assert first.startswith("unknown: the reference: ")
         assert prover(made.tasks[0], STEP) == first

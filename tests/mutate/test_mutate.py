@@ -190,7 +190,7 @@ def test_every_kind_is_described() -> None:
 
 
 def test_what_does_not_parse_is_said() -> None:
-    with pytest.raises(VerievalError, match="line 2 of the reference does not parse"):
+    with pytest.raises(VerievalError, match=r"line 2 of the reference does not parse: [^(]*$"):
         mutants("module m;\n  assign = ;\nendmodule\n")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import fnmatch
 import importlib
 from collections.abc import Callable, Container
@@ -13,6 +12,7 @@ from typing import Any
 from verieval.benchmarks.errata import load_errata
 from verieval.benchmarks.source import Upstream, find_checkout
 from verieval.errors import VerievalError
+from verieval.suggest import did_you_mean
 from verieval.task import Benchmark, Task, Unsupported
 
 __all__ = ["Entry", "describe", "load", "load_errata", "names", "restrict", "select"]
@@ -77,14 +77,7 @@ _CVDP = Upstream(
     url="https://github.com/NVlabs/cvdp_benchmark",
     licence="Apache-2.0 (code), CC BY 4.0 and others (data)",
     folders=("cvdp", "cvdp_benchmark", "cvdp-benchmark-dataset"),
-    markers=(
-        "example_dataset",
-        *(
-            f"cvdp_v1.1.0_{kind}_code_generation_no_commercial{ending}.jsonl"
-            for kind in ("nonagentic", "agentic", "example_nonagentic", "example_agentic")
-            for ending in ("", "_with_solutions")
-        ),
-    ),
+    markers=("example_dataset", "cvdp_v*.*.*_*agentic_code_generation_*.jsonl"),  # nonagentic too, of every release
     clone="https://github.com/NVlabs/cvdp_benchmark",
 )
 
@@ -289,8 +282,5 @@ def _no_task(benchmark: Benchmark, glob: str) -> str:
 
 
 def _closest(word: str, known: tuple[str, ...]) -> str:
-    """``; did you mean 'x'?`` or, for a short list without a near match, the list."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean '{near[0]}'"
-    return f"; known are {', '.join(known)}" if len(known) < 20 else ""
+    """``; did you mean 'x'`` or, for a short list without a near match, the list."""
+    return did_you_mean(word, known) or (f"; known are {', '.join(known)}" if len(known) < 20 else "")

@@ -1,24 +1,20 @@
 """CVDP (NVlabs/cvdp_benchmark): JSON lines with a problem, the files around it, and a harness that runs in a container.
 
-A row has ``id``, ``categories`` and a harness, which is a table of files. In the nonagentic layout ``input`` holds
-``prompt`` and ``context`` (files by path), ``output.context`` the files of the solution. In the agentic one ``prompt``
-and ``context`` stand beside each other, and ``patch`` holds the solution as hunks of a patch by path. Published files
-may come without solutions: these texts are empty then.
-
-Both layouts become the same kind of task: one question, with the context files in it, and one answer, which is the text
-of the main target file. What an agent is told of its tools (``system_message``) is left out. What cannot be judged here
-is listed with its reason, see :mod:`verieval.benchmarks.cvdp_harness`.
+Both layouts of a row (:mod:`verieval.benchmarks.cvdp_rows`) become the same kind of task: one question, with the
+context files in it, and one answer, which is the text of the main target file. What an agent is told of its tools
+(``system_message``) is left out. What cannot be judged here is listed with its reason, see
+:mod:`verieval.benchmarks.cvdp_harness`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from verieval.benchmarks.cvdp_harness import NotHere, Service, refuse_python, services
+from verieval.benchmarks.cvdp_rows import OddRow, Row, read_rows
 from verieval.benchmarks.source import Checkout
 from verieval.benchmarks.structure import defined, ports
 from verieval.errors import VerievalError
@@ -39,49 +35,40 @@ _FILE = re.compile(
     r"cvdp_v(\d+)\.(\d+)\.(\d+)_(example_)?(nonagentic|agentic)_code_generation_(?:no_)?commercial(_with_solutions)?\.jsonl"
 )
 _FOLDERS = (".", "example_dataset")
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 _LANGUAGES = {".v": "verilog", ".sv": "verilog", ".vh": "verilog", ".svh": "verilog", ".md": "markdown"}
 
 # Checkout.sha256 of the files read, to the upstream commit that published them.
 SNAPSHOTS: dict[str, str] = {}
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A row, whichever layout it has. ``solution`` is by target file; texts are empty where it is not published."""
-
-    id: str
-    categories: tuple[str, ...]
-    prompt: str
-    context: Mapping[str, str]
-    solution: Mapping[str, str]
-    harness: Mapping[str, str]
-
-
 def load(root: Path, variant: str) -> Benchmark:
     """Read one variant: the newest release there is, the whole set rather than the examples.
+
+    A row that is not as CVDP publishes it is listed with what is wrong, and the others are used.
 
     Args:
         root: folder of the published files, or a checkout of the repository, which has the examples.
         variant: ``nonagentic`` or ``agentic``.
 
     Raises:
-        VerievalError: files are missing or malformed.
+        VerievalError: files are missing or damaged, a problem stands there twice, or no row can be used.
     """
     checkout = Checkout(root)
-    rows: dict[str, _Row] = {}
-    for path in _files(root, variant):
-        for row in _rows(checkout, path, variant):
-            known = rows.get(row.id)
-            if known is None or not any(known.solution.values()):
-                rows[row.id] = row
     tasks: list[Task] = []
     unsupported: list[Unsupported] = []
-    for row in rows.values():
+    for found in read_rows(checkout, _files(root, variant), variant):
         try:
-            tasks.append(_task(row))
+            if isinstance(found.row, OddRow):
+                raise found.row
+            tasks.append(_task(found.row))
         except NotHere as reason:
-            unsupported.append(Unsupported(row.id, str(reason)))
+            unsupported.append(Unsupported(found.id, str(reason)))
+        except OddRow as odd:
+            fault = f"its row is not as CVDP publishes it: {odd} ({found.place})"
+            unsupported.append(Unsupported(found.id, fault, malformed=True))
+    if not tasks and all(item.malformed for item in unsupported):
+        first = unsupported[0]
+        raise VerievalError(f"No row of cvdp:{variant} in {root} can be used; of '{first.task}' {first.reason}.")
     return Benchmark(
         name="cvdp",
         variant=variant,
@@ -93,107 +80,23 @@ def load(root: Path, variant: str) -> Benchmark:
 
 
 def _files(root: Path, variant: str) -> list[Path]:
-    found: dict[tuple[Any, ...], list[Path]] = {}
+    found: dict[tuple[Any, ...], dict[str, Path]] = {}
     for folder in _FOLDERS:
         for path in sorted((root / folder).glob("cvdp_*.jsonl")):
             match = _FILE.fullmatch(path.name)
             if match and match[5] == variant:
                 whole = match[4] is None
-                found.setdefault((whole, *map(int, match.group(1, 2, 3))), []).append(path)
+                release = found.setdefault((whole, *map(int, match.group(1, 2, 3))), {})
+                release.setdefault(path.name, path)  # the same file may lie in both folders
     if not found:
         raise VerievalError(
-            f"{root} holds no cvdp_v*_{variant}_code_generation_*.jsonl: put the published files there, or clone the "
-            "upstream repository, which has examples."
+            f"{root} holds no cvdp_vX.Y.Z_{variant}_code_generation_*.jsonl: put the published files there, or clone "
+            "the upstream repository, which has examples."
         )
-    return found[max(found)]
+    return list(found[max(found)].values())
 
 
-def _rows(checkout: Checkout, path: Path, variant: str) -> list[_Row]:
-    read = _nonagentic if variant == "nonagentic" else _agentic
-    rows = []
-    for number, row in enumerate(checkout.jsonl(path, ("id",)), start=1):
-        place = f"{path}, problem {number} ('{row['id']}')"
-        try:
-            rows.append(read(row))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise VerievalError(f"{place} is not as CVDP publishes it ({error!r}); restore the file.") from error
-    return rows
-
-
-def _nonagentic(row: Mapping[str, Any]) -> _Row:
-    return _Row(
-        id=row["id"],
-        categories=tuple(map(str, row["categories"])),
-        prompt=_text(row["input"]["prompt"]),
-        context=_texts(row["input"].get("context") or {}),
-        solution=_texts(row["output"].get("context") or {}),
-        harness=_texts(row["harness"].get("files", {})),
-    )
-
-
-def _agentic(row: Mapping[str, Any]) -> _Row:
-    context = _texts(row["context"])
-    return _Row(
-        id=row["id"],
-        categories=tuple(map(str, row["categories"])),
-        prompt=_text(row["prompt"]),
-        context=context,
-        solution={name: apply_patch(context.get(name, ""), hunks) for name, hunks in _texts(row["patch"]).items()},
-        harness=_texts(row["harness"]),
-    )
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a text, found {type(value).__name__}")
-    value.encode()  # half a character cannot be written to a file
-    return value
-
-
-def _texts(files: Mapping[str, object]) -> dict[str, str]:
-    """Files by path; a path that leaves its folder is refused."""
-    found = {}
-    for name, text in files.items():
-        if name.startswith("/") or ".." in name.split("/") or "\0" in name:
-            raise ValueError(f"the path {name!r} leaves its folder")
-        found[name] = "" if text is None else _text(text)
-    return found
-
-
-def apply_patch(text: str, patch: str) -> str:
-    """Apply the hunks of a unified diff to a file's text; a patch without hunks makes an empty text.
-
-    Raises:
-        ValueError: the hunks do not fit the text.
-    """
-    if not patch.strip():
-        return ""
-    old = text.split("\n")
-    new: list[str] = []
-    place = 0
-    for line in patch.split("\n"):
-        if match := _HUNK.match(line):
-            # A hunk without old lines names the line that it follows.
-            start = int(match[1]) - (0 if match[2] == "0" else 1)
-            if not place <= start <= len(old):
-                raise ValueError("a hunk does not fit the file")
-            new += old[place:start]
-            place = start
-        elif line[:1] == "+":
-            new.append(line[1:])
-        elif line[:1] in (" ", "-"):
-            if place >= len(old) or old[place] != line[1:]:
-                raise ValueError("a hunk does not fit the file")
-            new += [line[1:]] * (line[0] == " ")
-            place += 1
-        elif line and not line.startswith("\\"):
-            raise ValueError(f"unexpected line {line[:40]!r} in a patch")
-    rest = old[place:]
-    ends = not rest or rest == [""]
-    return "\n".join(new if ends else new + rest) + ("\n" if ends else "")
-
-
-def _task(row: _Row) -> Task:
+def _task(row: Row) -> Task:
     """Raises NotHere where it cannot be judged."""
     category = next((name for name in row.categories if name in CATEGORIES), None)
     if category is None:
@@ -226,7 +129,7 @@ def _task(row: _Row) -> Task:
     )
 
 
-def _structure(row: _Row, found: tuple[Service, ...]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+def _structure(row: Row, found: tuple[Service, ...]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """Target files with the main one first, files that are compiled, and the root module."""
     environment = dict(found[0].environment)
     rtl = tuple(name.removeprefix("/") for name in environment.get("VERILOG_SOURCES", "").split())
@@ -245,14 +148,14 @@ def _structure(row: _Row, found: tuple[Service, ...]) -> tuple[tuple[str, ...], 
     return (main, *(name for name in row.solution if name != main)), rtl, top
 
 
-def _verilog(row: _Row, rtl: tuple[str, ...], targets: tuple[str, ...]) -> dict[str, str]:
+def _verilog(row: Row, rtl: tuple[str, ...], targets: tuple[str, ...]) -> dict[str, str]:
     """What is compiled beside the answer's files."""
     context = {f"code/{name}": text for name, text in row.context.items() if name not in targets}
     own = {name: text for name, text in row.harness.items() if name in rtl}
     return {name: text for name, text in (context | own).items() if name in rtl}
 
 
-def _module(row: _Row, main: str, verilog: Mapping[str, str], top: str) -> str:
+def _module(row: Row, main: str, verilog: Mapping[str, str], top: str) -> str:
     """Name of the module that the answer must define: the harness's root, or the part of it that is missing."""
     known = {name for text in verilog.values() for name in defined(text)}
     if top not in known:
@@ -267,7 +170,7 @@ def _module(row: _Row, main: str, verilog: Mapping[str, str], top: str) -> str:
     return missing[0]
 
 
-def _reference(row: _Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str | None:
+def _reference(row: Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str | None:
     """The solution as one answer: its files in the order in which they are compiled."""
     if not row.solution[targets[0]].strip():
         return None
@@ -275,7 +178,7 @@ def _reference(row: _Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str
     return "\n".join(row.solution[name.removeprefix("code/")].rstrip("\n") for name in compiled) + "\n"
 
 
-def _prompt(row: _Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str:
+def _prompt(row: Row, targets: tuple[str, ...], rtl: tuple[str, ...]) -> str:
     """The published problem, then the files that it comes with, and what becomes of the answer."""
     main = targets[0]
     parts = [row.prompt.strip()]

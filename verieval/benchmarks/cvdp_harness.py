@@ -59,7 +59,7 @@ def services(harness: Mapping[str, str]) -> tuple[Service, ...]:
 
     try:
         table = yaml.safe_load(harness.get("docker-compose.yml", ""))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, lists in lists
         raise NotHere("its docker-compose.yml cannot be read") from error
     found = table.get("services") if isinstance(table, dict) else None
     if not isinstance(found, dict) or not found:
@@ -74,7 +74,7 @@ def _service(service: Any, harness: Mapping[str, str]) -> Service:
     if not isinstance(service, dict):
         raise NotHere("its docker-compose.yml cannot be read")
     _refuse_image(service, harness)
-    if service.get("networks") or (unknown := sorted(set(service) - _SERVICE_KEYS)):
+    if service.get("networks") or (unknown := sorted(map(str, set(service) - _SERVICE_KEYS))):
         raise NotHere(f"its container uses {'a network' if service.get('networks') else unknown[0]}")
     if service.get("working_dir", "/code/rundir") != "/code/rundir":
         raise NotHere(f"its container works in {service['working_dir']}")
@@ -123,8 +123,10 @@ def _environment(service: Mapping[str, Any], harness: Mapping[str, str]) -> tupl
             if equals and not key.lstrip().startswith("#"):
                 values[key.strip()] = _unquoted(value.strip())
     given = service.get("environment") or {}
-    pairs = given.items() if isinstance(given, dict) else (str(item).partition("=")[::2] for item in given)
+    pairs = given.items() if isinstance(given, dict) else (str(item).partition("=")[::2] for item in _list(given))
     values |= {str(key): "" if value is None else str(value) for key, value in pairs}
+    if odd := [key for key, value in values.items() if not key or "=" in key or "\0" in key + value]:
+        raise NotHere(f"its environment has a variable that no process can have ({odd[0][:40]!r})")
     return tuple(values.items())
 
 
@@ -145,7 +147,7 @@ def _arguments(command: Any) -> tuple[str, ...]:
         words = []
     if words[:3] in (["python3", "-m", "pytest"], ["python", "-m", "pytest"]):
         words = words[2:]
-    if words[:1] != ["pytest"] or any(re.search(r"[;&|<>$`]", word) for word in words):
+    if words[:1] != ["pytest"] or any(re.search(r"[;&|<>$`\0]", word) for word in words):
         raise NotHere(f"its command is no run of pytest ({' '.join(words)[:60] or 'none'})")
     return tuple(words[1:])
 

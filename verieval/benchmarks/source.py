@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class Upstream:
         url: upstream repository.
         licence: licence of the data, as upstream states it.
         folders: names of the checkout inside ``VERIEVAL_DATA``; the first is the one that is asked for.
-        markers: paths of which at least one must exist in a checkout.
+        markers: paths, or patterns of files, of which at least one must exist in a checkout.
         clone: arguments of the ``git clone`` that makes such a checkout.
     """
 
@@ -73,13 +74,7 @@ class Checkout:
             VerievalError: a line is not JSON, not an object, or lacks a field.
         """
         rows = []
-        for number, line in enumerate(self.text(path).split("\n"), start=1):
-            if not line.strip():
-                continue
-            try:
-                row = load_json(line.encode())
-            except (ValueError, RecursionError) as error:
-                raise VerievalError(f"{path}:{number} is not valid JSON ({error}); restore the file.") from error
+        for number, row in self.lines(path):
             if not isinstance(row, dict):
                 raise VerievalError(f"{path}:{number} is not a JSON object; restore the file.")
             for name in fields:
@@ -87,6 +82,20 @@ class Checkout:
                     raise VerievalError(f"{path}:{number} has no text field '{name}'; restore the file.")
             rows.append(row)
         return rows
+
+    def lines(self, path: Path) -> Iterator[tuple[int, object]]:
+        """Read a file of one JSON value a line, each with the number of its line; blank lines are skipped.
+
+        Raises:
+            VerievalError: a line is not JSON.
+        """
+        for number, line in enumerate(self.text(path).split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                yield number, load_json(line.encode())
+            except (ValueError, RecursionError) as error:
+                raise VerievalError(f"{path}:{number} is not valid JSON ({error}); restore the file.") from error
 
     @property
     def sha256(self) -> str:
@@ -150,13 +159,27 @@ def find_checkout(name: str, upstream: Upstream, data: Path | None) -> Path:
             f"{DATA_VARIABLE}=DIR, or name the checkout with --data."
         )
     for place in places:
-        if not all(is_missing(place / marker) for marker in upstream.markers):
+        if any(_is_there(place, marker) for marker in upstream.markers):
             return place.absolute()
+    if data is not None and is_missing(data):
+        raise VerievalError(
+            f"There is no folder {data}: name a checkout of {name} with --data, or run "
+            f"`git clone {upstream.clone} {target}`."
+        )
     wanted = " or ".join(upstream.markers)
     raise VerievalError(
         f"No {name} data in {looked} (looked for {wanted}): run `git clone {upstream.clone} {target}`, or name the "
         f"checkout with --data."
     )
+
+
+def _is_there(place: Path, marker: str) -> bool:
+    if "*" not in marker:
+        return not is_missing(place / marker)
+    try:
+        return any(place.glob(marker))
+    except (OSError, ValueError):  # what cannot be looked at is there: reading it says why
+        return True
 
 
 def _git(root: Path, *arguments: str) -> str:

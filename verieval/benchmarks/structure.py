@@ -77,6 +77,38 @@ def ports(source: str, module: str, parameters: Mapping[str, int] | None = None)
     Returns:
         Empty where the module cannot be elaborated; a port whose type is unknown has width 0.
     """
+    body = _elaborated(source, module, parameters)
+    return () if body is None else tuple(_port(port) for port in body.portList)
+
+
+def parameters(source: str, module: str) -> dict[str, int | None]:
+    """Parameters of a module that an instance may set, in order, with their defaults; None for what is no integer.
+
+    Args:
+        source: Verilog that defines ``module`` and everything it instantiates.
+        module: its name.
+
+    Returns:
+        Empty where the module cannot be elaborated.
+    """
+    body = _elaborated(source, module, None)
+    own = [] if body is None else [item for item in body.parameters if not item.isLocalParam]
+    return {item.name: _integer(getattr(item, "value", None)) for item in own}
+
+
+def first_error(tree: Any) -> tuple[int, str] | None:
+    """Line and words of the first error of pyslang's in a syntax tree, None where there is none."""
+    import pyslang
+
+    bad = next((item for item in tree.diagnostics if item.isError()), None)
+    if bad is None:
+        return None
+    words = pyslang.DiagnosticEngine(tree.sourceManager).formatMessage(bad)
+    return tree.sourceManager.getLineNumber(bad.location), words
+
+
+def _elaborated(source: str, module: str, parameters: Mapping[str, int] | None) -> Any:
+    """The body of an instance of a module at the top; None where there is none."""
     import pyslang
 
     options = pyslang.ast.CompilationOptions()
@@ -87,11 +119,15 @@ def ports(source: str, module: str, parameters: Mapping[str, int] | None = None)
         compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromText(source))
         instances = compilation.getRoot().topInstances
     except RuntimeError:  # nested more deeply than pyslang follows
-        return ()
-    for instance in instances:
-        if instance.name == module:
-            return tuple(_port(port) for port in instance.body.portList)
-    return ()
+        return None
+    return next((instance.body for instance in instances if instance.name == module), None)
+
+
+def _integer(value: Any) -> int | None:
+    try:
+        return int(value.value)
+    except (AttributeError, TypeError, ValueError):
+        return None  # a type, a text, or something unknown
 
 
 def _port(port: Any) -> Port:

@@ -7,6 +7,7 @@ Suites of one's own may have a Verilog bench ``tb.sv`` in its place. An installe
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,12 @@ from typing import Any
 from verieval.benchmarks.source import Checkout
 from verieval.benchmarks.structure import defined, root_module, target_module
 from verieval.errors import VerievalError
+from verieval.files import is_missing
 from verieval.task import Benchmark, CocotbBench, Oracle, Port, SourceFile, Task, Testbench
+from verieval.verilog import mask
 
 FILES = ("task.toml", "spec.md", "reference.sv")
+LEVELS = ("unit", "block", "system")
 COMPILE_FLAGS = ("-Wall", "-Winfloop", "-g2012")
 
 
@@ -54,10 +58,13 @@ def find_tasks(data: Path | None = None) -> Path:
     for place in places:
         if next(place.glob("*/*/task.toml"), None):
             return place.absolute()
-    looked = " or ".join(str(place) for place in places)
-    raise VerievalError(
-        f"No tasks in {looked} (looked for FAMILY/TASK/task.toml): install verieval again, or name one with --data."
-    )
+    if data is None:
+        raise VerievalError(
+            f"The tasks that ship with verieval are not in {' or '.join(map(str, places))}: install it again."
+        )
+    if is_missing(data):
+        raise VerievalError(f"There is no folder {data}: name a folder of families with --data, or leave it out.")
+    raise VerievalError(f"No tasks in {data}: --data must name a folder that holds FAMILY/TASK/task.toml.")
 
 
 def _folders(top: Path) -> list[Path]:
@@ -74,6 +81,7 @@ def _task(checkout: Checkout, folder: Path, helpers: tuple[SourceFile, ...]) -> 
     module = about["module"]
     if module not in defined(reference):
         raise VerievalError(f"{folder / 'reference.sv'} does not define module '{module}', which task.toml names.")
+    _check_names(about, reference, folder)
     return Task(
         id=about["id"],
         prompt=spec,
@@ -86,6 +94,18 @@ def _task(checkout: Checkout, folder: Path, helpers: tuple[SourceFile, ...]) -> 
         level=about["level"],
         tags=tuple(about["tags"]),
     )
+
+
+def _check_names(about: dict[str, Any], reference: str, folder: Path) -> None:
+    """Every port and parameter stands in the reference. What it is there needs a parser: ``bench check`` looks."""
+    words = set(re.findall(r"\w+", mask(reference)))
+    for key, kind in (("ports", "port"), ("parameters", "parameter")):
+        for item in about.get(key, []):
+            if item["name"] not in words:
+                raise VerievalError(
+                    f"{folder / 'task.toml'} names a {kind} '{item['name']}', which reference.sv does not have: "
+                    "correct one of them."
+                )
 
 
 def _oracle(checkout: Checkout, folder: Path, about: dict[str, Any], helpers: tuple[SourceFile, ...]) -> Oracle:
@@ -148,7 +168,7 @@ def _one_of(*words: str) -> tuple[str, Callable[[Any], bool]]:
 _TASK: _Schema = {
     "id": (True, "an identifier", _is_name),
     "module": (True, "an identifier", _is_name),
-    "level": (True, "a text", lambda value: isinstance(value, str) and bool(value)),
+    "level": (True, *_one_of(*LEVELS)),
     "tags": (True, "a list of texts", _is_texts),
     "clock": (False, "an identifier", _is_name),
     "reset": (False, "a table", lambda value: isinstance(value, dict)),
@@ -164,7 +184,7 @@ _RESET: _Schema = {
 _PORT: _Schema = {
     "name": (True, "an identifier", _is_name),
     "direction": (True, *_one_of("input", "output", "inout")),
-    "width": (True, "a positive integer", _is_count),
+    "width": (True, "a positive integer, the bits at the parameters' defaults", _is_count),
     "signed": (False, "true or false", lambda value: isinstance(value, bool)),
 }
 _PARAMETER: _Schema = {

@@ -141,7 +141,7 @@ def _explain(error: Exception) -> tuple[int, str | None]:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code, None
     if isinstance(error, click.Abort):
-        return EXIT_INTERRUPT, "interrupted; nothing that was written is lost, and the same command goes on from there"
+        return EXIT_INTERRUPT, "interrupted; what had been written stays as it is, and nothing more was done"
     if isinstance(error, click.ClickException):
         return EXIT_ERROR, f"error: {_usage(error)}"
     if isinstance(error, VerievalError):

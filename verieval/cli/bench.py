@@ -20,8 +20,9 @@ from verieval.cli.common import (
     simulator_option,
     tasks_option,
 )
+from verieval.cli.longrun import progress, quiet_option, stoppable
 from verieval.cli.overlap import command as overlap
-from verieval.cli.strength import agreement, progress, strength
+from verieval.cli.strength import agreement, strength
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -53,18 +54,27 @@ def list_(as_json: bool) -> None:
             row |= {"available": True, "tasks": len(loaded.tasks), "sha256": loaded.sha256, "commit": loaded.commit}
             if loaded.unsupported:
                 row["unsupported"] = len(loaded.unsupported)
+                row["malformed"] = sum(item.malformed for item in loaded.unsupported)
         except VerievalError as error:
             row |= {"available": False, "reason": str(error)}
         rows.append(row)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
+    from verieval.report.text import printable
+
     for row in rows:
         of = f" of {row['tasks'] + row['unsupported']}" if "unsupported" in row else ""
-        state = f"{row['tasks']}{of} tasks, {row['sha256'][:12]}" if row["available"] else "no data here"
+        absent = "data cannot be used" if row["data"] else "no data here"
+        state = f"{row['tasks']}{of} tasks, {row['sha256'][:12]}" if row["available"] else absent
         click.echo(f"{row['name']:<32} {state:<28} {row.get('title', '')}")
-    missing = [row for row in rows if not row["available"]]
-    if missing:
+    for row in rows:
+        if row.get("malformed"):
+            names = f"'verieval bench show {row['name']}' names them"
+            click.echo(f"{row['name']}: problems that are not as upstream publishes them: {row['malformed']}; {names}.")
+        elif not row["available"] and row["data"]:
+            click.echo(printable(f"{row['name']}: {row['reason']}"))
+    if any(not row["available"] and not row["data"] for row in rows):
         click.echo("Data is not shipped: give a checkout with --data DIR, or a folder of checkouts in VERIEVAL_DATA.")
 
 
@@ -83,10 +93,11 @@ def show(name: str, task_id: str | None, data: Path | None, as_json: bool) -> No
         return
     task = benchmark.by_id.get(task_id)
     if task is None:
-        import difflib
+        from verieval.suggest import did_you_mean
 
-        close = difflib.get_close_matches(task_id, list(benchmark.by_id), n=1, cutoff=0.3)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        if reason := next((item.reason for item in benchmark.unsupported if item.task == task_id), ""):
+            raise VerievalError(f"{task_id} of {benchmark.full_name} cannot be judged here: {reason}")
+        hint = did_you_mean(task_id, benchmark.by_id) or f"; 'verieval bench show {benchmark.full_name}' lists them"
         raise VerievalError(f"{benchmark.full_name} has no task {task_id!r}{hint}")
     _show_task(benchmark, task, as_json)
 
@@ -128,12 +139,16 @@ def _show_benchmark(benchmark: Benchmark, as_json: bool) -> None:
 
 def _print_unsupported(unsupported: Sequence[Unsupported], tasks: int) -> None:
     """Say what the tasks are not: problems that upstream has and that are no part of any score here."""
+    from verieval.report.text import printable
+
     if not unsupported:
         return
     total = tasks + len(unsupported)
     click.echo(f"{len(unsupported)} of {total} problems cannot be judged here, so scores are of {tasks}:")
     for item in unsupported:
-        click.echo(f"  {item.task}: {item.reason}")
+        click.echo(f"  {printable(item.task)}: {printable(item.reason)}")
+    if malformed := sum(item.malformed for item in unsupported):
+        click.echo(f"{malformed} of them because the data is not as upstream publishes it: restore the file")
 
 
 def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
@@ -180,6 +195,7 @@ def _show_task(benchmark: Benchmark, task: Task, as_json: bool) -> None:
 @click.option("--fresh", is_flag=True, help="Run every reference again instead of recalling cached results.")
 @click.option("--references-only", is_flag=True, help="Run no stubs: say nothing of what the benches can tell.")
 @json_option
+@quiet_option
 def check(
     name: str,
     data: Path | None,
@@ -191,17 +207,22 @@ def check(
     fresh: bool,
     references_only: bool,
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Run every reference against its own bench with the present toolchain, and find out what the benches can tell.
 
     Each bench also meets stubs (constant 0, constant 1, X, nothing driven) and its reference without values at
-    power-up. Results are cached, and the reports of later runs carry them.
+    power-up. Results are cached one by one, so that a run that was stopped goes on where it was, and the reports of
+    later runs carry them.
 
-    Exit status 1 says that something broke that the errata do not list, or holds that they list as broken.
+    Exit status 1 says that something broke that the errata do not list, or holds that they list as broken; that a
+    task itself is at fault: its bench cannot be used, or its task.toml and its reference do not agree; or that some of
+    the data is not as upstream publishes it.
     """
     from verieval import benchmarks
     from verieval.judge import JudgePool, Limits, find_toolchain
     from verieval.judge.check import check as run_check
+    from verieval.judge.check import steps
     from verieval.judge.cosim.simulators import find_simulator
     from verieval.run.manifest import cores
 
@@ -210,21 +231,28 @@ def check(
     engine = find_simulator(simulator, toolchain)
     walls = open_sandbox(benchmark, engine, Limits(), sandbox)
     pool = JudgePool(benchmark, toolchain, jobs=jobs or cores(), recall=not fresh, sandbox=walls, simulator=engine)
-    with pool, progress(len(benchmark.tasks), f"checking {benchmark.full_name}", quiet=as_json) as advance:
+    total, title = steps(benchmark, calibrate=not references_only), f"checking {benchmark.full_name}"
+    with stoppable(), progress(total, title, quiet=quiet) as advance, pool:
         result = run_check(benchmark, pool, advance, calibrate=not references_only)
     if as_json:
         click.echo(json.dumps(result.to_json(), indent=2))
     else:
         _print_check(result)
-    if any(not task.explained for task in result.tasks):
+    if any(not task.explained for task in result.tasks) or any(item.malformed for item in result.unsupported):
         click.get_current_context().exit(1)
 
 
 def _print_check(result: Check) -> None:
-    total = sum(task.run is not None for task in result.tasks)
+    from verieval.report.text import printable
+
+    total = result.with_reference
     click.echo(f"{result.benchmark} on Icarus {result.icarus}, commit {result.commit or 'unknown'}")
     click.echo(f"official rule: {result.passed} of {total} references pass; strict: {result.passed_strict} of {total}")
     _print_unsupported(result.unsupported, len(result.tasks))
+    if faults := [fault for task in result.tasks for fault in task.faults]:
+        click.echo("tasks that are at fault themselves:")
+        for fault in faults:
+            click.echo(f"  {printable(fault)}")
     broken = [task for task in result.tasks if task.broken]
     strict_only = [task for task in result.tasks if task.run and task.run.official and task.run.outcome != "passed"]
     for title, tasks in (("fail the official rule", broken), ("pass the official rule but not strict", strict_only)):
@@ -233,9 +261,9 @@ def _print_check(result: Check) -> None:
         for task in tasks:
             click.echo(_line(task))
     for task in result.tasks:
-        if task.run is None:
+        if task.run is None and not task.faults:
             click.echo(f"  {task.id}: has no reference")
-        elif not task.explained and not task.broken:
+        elif not task.explained and not task.broken and not task.faults:
             click.echo(f"  {task.id}: passes here, though the errata list it as broken")
     _print_calibration(result)
 

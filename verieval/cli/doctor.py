@@ -57,9 +57,11 @@ def command(icarus: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
+        from verieval.report.text import printable
+
         for finding in findings:
             mark = {True: "ok", False: "FAIL", None: "-"}[finding.ok]
-            click.echo(f"{mark:<5}{finding.name:<31}{finding.version:<18}{finding.note}".rstrip())
+            click.echo(printable(f"{mark:<5}{finding.name:<31}{finding.version:<18}{finding.note}".rstrip()))
     if any(finding.ok is False for finding in findings):
         click.get_current_context().exit(1)
 
@@ -149,9 +151,16 @@ def _benchmarks() -> list[Finding]:
     for name in benchmarks.names():
         try:
             loaded = benchmarks.load(name)
-        except VerievalError:
-            findings.append(Finding(name, None, "no data", "", f"'verieval bench show {name}' says what to clone"))
-        else:
-            tasks = f"{len(loaded.tasks)} tasks"
-            findings.append(Finding(name, None, tasks, "", f"commit {loaded.commit or 'unknown'}"))
+        except VerievalError as error:
+            if benchmarks.describe(name)["data"]:
+                findings.append(Finding(name, None, "unusable data", "", str(error)))
+            else:
+                findings.append(Finding(name, None, "no data", "", f"'verieval bench show {name}' says what to clone"))
+            continue
+        unsupported = loaded.unsupported
+        of = f" of {len(loaded.tasks) + len(unsupported)}" if unsupported else ""
+        malformed = sum(item.malformed for item in unsupported)
+        fault = f"; {malformed} not as published, see 'verieval bench show {name}'" if malformed else ""
+        note = f"commit {loaded.commit or 'unknown'}{fault}"
+        findings.append(Finding(name, None, f"{len(loaded.tasks)}{of} tasks", "", note))
     return findings

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from verieval.cli.common import MAX_JOBS, data_option, json_option, tasks_option
+from verieval.cli.common import MAX_JOBS, data_option, json_option, say, tasks_option
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ def command(
 
     TRAIN holds JSON lines of any layout, plain or gzip: every string of a row is looked through. Code is compared
     under renaming of signals and modules, whatever its layout and comments; see docs/overlap.md.
+
+    Exit status 2 says that nothing can be said: TRAIN cannot be read, or has no row.
     """
     from verieval import benchmarks
     from verieval.overlap import CODE_THRESHOLD, SPEC_THRESHOLD, build_index
@@ -65,10 +67,10 @@ def command(
         "reference": CODE_THRESHOLD if threshold is None else threshold,
         "spec": SPEC_THRESHOLD if spec_threshold is None else spec_threshold,
     }
-    loaded = [benchmarks.load(name, data, tasks=tasks) for name in dict.fromkeys(names)]
-    index = build_index(loaded, threshold=thresholds["reference"], spec_threshold=thresholds["spec"])
     total = _Total(keep=as_json)
-    with _progress(train, quiet=as_json) as advance:
+    with _stoppable(total), _progress(train, quiet=as_json) as advance:
+        loaded = [benchmarks.load(name, data, tasks=tasks) for name in dict.fromkeys(names)]
+        index = build_index(loaded, threshold=thresholds["reference"], spec_threshold=thresholds["spec"])
         for rows, read in scan(train, index, jobs=jobs):
             for row in rows:
                 total.add(row)
@@ -76,6 +78,8 @@ def command(
                     for hit in row.hits:
                         click.echo(_line(row.number, hit))
             advance(read)
+    if not total.rows:
+        raise VerievalError(_no_rows(train, total))
     if as_json:
         about = {
             "schema": SCHEMA,
@@ -85,7 +89,7 @@ def command(
         }
         click.echo(json.dumps({**about, **total.to_json()}, indent=2))
     else:
-        _print_total(total)
+        _print_total(total, len(loaded))
 
 
 @dataclass
@@ -116,6 +120,11 @@ class _Total:
         if self.keep:
             self.hits += [(row.number, hit) for hit in row.hits]
 
+    @property
+    def clean(self) -> int:
+        """Rows that contain nothing of the benchmarks."""
+        return self.rows - self.flagged
+
     def told(self, group: str) -> dict[str, dict[str, Any]]:
         """Faults by reason, with their number and the first lines that have them."""
         return {
@@ -131,6 +140,7 @@ class _Total:
     def to_json(self) -> dict[str, Any]:
         return {
             "rows": self.rows,
+            "clean_rows": self.clean,
             "flagged_rows": self.flagged,
             "flagged_tasks": len(self.tasks),
             "kinds": self.kinds(),
@@ -150,14 +160,53 @@ def _line(number: int, hit: Hit) -> str:
     )
 
 
-def _print_total(total: _Total) -> None:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in total.kinds().items() if count)
-    what = f"something of {len(total.tasks)} tasks: {kinds}" if kinds else "nothing of the benchmark"
-    click.echo(f"{total.flagged} of {total.rows} rows contain {what}")
-    for group, words in (("bad", "lines that are no rows"), ("notes", "rows")):
-        for reason, found in total.told(group).items():
-            lines = ", ".join(map(str, found["first"])) + (", ..." if found["count"] > _EXAMPLES else "")
-            click.echo(f"{found['count']} {words}: {reason} (line {lines})")
+def _print_total(total: _Total, benchmarks: int) -> None:
+    found = ", ".join(f"{kind} {count}" for kind, count in total.kinds().items() if count)
+    where = f" ({_number(len(total.tasks), 'task')}; {found})" if found else ""
+    name = "benchmark" if benchmarks == 1 else "benchmarks"
+    click.echo(
+        f"{_number(total.rows, 'row')}: {total.clean} clean, {total.flagged} with something of the {name}{where}"
+    )
+    for group, *words in (("bad", "line that is no row", "lines that are no rows"), ("notes", "row")):
+        for reason, first in total.told(group).items():
+            click.echo(f"{_number(first['count'], *words)}: {reason} ({_places(first)})")
+
+
+def _no_rows(train: Path, total: _Total) -> str:
+    """A file without rows is no clean file: the sentence that says why it has none."""
+    faults = total.told("bad")
+    if not faults:
+        return f"{train} has no row: it is empty, or holds blank lines only; give JSON lines, one row a line"
+    count = sum(found["count"] for found in faults.values())
+    reasons = "; ".join(f"{reason}: {_places(found)}" for reason, found in faults.items())
+    none = "its only line is none" if count == 1 else f"none of its {count} lines is one"
+    return f"{train} has no row: {none} ({reasons}); give JSON lines, one row a line"
+
+
+def _number(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def _places(found: dict[str, Any]) -> str:
+    more = ", ..." if found["count"] > _EXAMPLES else ""
+    return f"line{'' if found['count'] == 1 else 's'} {', '.join(map(str, found['first']))}{more}"
+
+
+@contextmanager
+def _stoppable(total: _Total) -> Iterator[None]:
+    """A signal ends the command with a word on what there is: what was printed, and nothing else."""
+    import signal
+
+    from verieval.run.signals import Stopped, stoppable
+
+    try:
+        with stoppable():
+            yield
+    except Stopped as stop:
+        name = signal.Signals(stop.signum).name
+        what = f"{_number(total.rows, 'row')} had been looked through"
+        say(f"stopped by {name}: {what}; nothing is kept of it, and the same command begins again at the first row")
+        raise click.exceptions.Exit(stop.exit_code) from None
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from verieval.cli.common import (
     tasks_option,
     with_options,
 )
+from verieval.cli.longrun import progress, quiet_option, stoppable
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ MUTANT_OPTIONS = (
     sandbox_option,
     click.option("--fresh", is_flag=True, help="Judge every mutant again instead of recalling cached verdicts."),
     json_option,
+    quiet_option,
 )
 
 
@@ -68,6 +70,8 @@ def strength(name: str, show_survivors: bool, no_proof: bool, as_json: bool, **o
     A mutant is the reference with one fault. One that passes is proved to be the same design, and dropped, or counts as
     overlooked. Stubs (constant 0, constant 1, X, nothing driven) are judged too; none may pass. Verdicts are cached, so
     a run that was stopped goes on where it was.
+
+    Exit status 1 says that a reference fails, so that nothing was measured, and the errata do not list it.
     """
     from verieval import benchmarks
     from verieval.judge.strength import measure
@@ -77,8 +81,8 @@ def strength(name: str, show_survivors: bool, no_proof: bool, as_json: bool, **o
     opened = _Open(benchmark, options["icarus"], limits, options)
     title = f"mutants of {benchmark.full_name}"
     with (
-        _stoppable(),
-        progress(len(benchmark.tasks), title, quiet=as_json) as advance,
+        stoppable(),
+        progress(len(benchmark.tasks), title, quiet=options["quiet"]) as advance,
         opened() as judge,
         opened.prover(no_proof) as prove,
     ):
@@ -93,12 +97,26 @@ def strength(name: str, show_survivors: bool, no_proof: bool, as_json: bool, **o
         )
     if as_json:
         click.echo(json.dumps(result.to_json(), indent=2))
-        return
-    _print_strength(result)
-    _print_survivors(result, lines=show_survivors)
+    else:
+        _print_strength(result)
+        _print_survivors(result, lines=show_survivors)
     harness = result.count("harness")
     if harness:
         note(f"{harness} mutants met a fault of the harness and are not counted; run the same command again")
+    if failing := _failing(result, benchmark, opened.major):
+        note(f"not measured, since the reference fails: {', '.join(failing)}; `verieval bench check` says why")
+        click.get_current_context().exit(1)
+
+
+def _failing(result: Strength, benchmark: Benchmark, major: int) -> list[str]:
+    """Tasks whose reference fails, though no erratum says so."""
+    from verieval.judge.check import errata_of
+
+    def listed(task: TaskStrength) -> bool:
+        known = errata_of(benchmark, benchmark.by_id[task.id], major)
+        return any(erratum.effect == "reference_fails" for erratum in known)
+
+    return [task.id for task in result.tasks if task.reference not in ("passed", "none") and not listed(task)]
 
 
 @click.command()
@@ -122,21 +140,29 @@ def agreement(name: str, icaruses: tuple[Path, ...], verilator: bool, as_json: b
     from verieval import benchmarks
     from verieval.judge.agreement import compare
 
+    if verilator and not icaruses:
+        raise VerievalError("--verilator alone has nothing to be compared with: name an Icarus beside it, --icarus DIR")
     if len(icaruses) + verilator < 2:
-        raise VerievalError("there is nothing to compare: give --icarus DIR twice or more, or --verilator beside it")
+        raise VerievalError("there is nothing to compare: give --icarus DIR twice or more, or once with --verilator")
     limits = _limits(options)
     benchmark = benchmarks.load(name, options["data"], tasks=options["tasks"])
+    if verilator and not benchmark.only_cocotb:
+        raise VerievalError(
+            f"Verilator runs benches in Python only, and {benchmark.full_name} has others: leave out --verilator"
+        )
     simulators: dict[str, Opened] = {}
     for path in icaruses:
         opened = _Open(benchmark, path, limits, options)
         if opened.name in simulators:
-            raise VerievalError(f"{path} holds Icarus {opened.name} like one before it: give another version")
+            version = opened.name.removeprefix("icarus ")
+            raise VerievalError(f"{path} holds Icarus {version}, as one before it does: give another version")
         simulators[opened.name] = opened
     if verilator:
         opened = _Open(benchmark, icaruses[0], limits, options, simulator="verilator")
         simulators[opened.name] = opened
     total = len(benchmark.tasks) * len(simulators)
-    with _stoppable(), progress(total, f"mutants of {benchmark.full_name}", quiet=as_json) as advance:
+    title = f"mutants of {benchmark.full_name}"
+    with stoppable(), progress(total, title, quiet=options["quiet"]) as advance:
         result = compare(benchmark, simulators, limit=options["max_mutants"], seed=options["seed"], progress=advance)
     if as_json:
         click.echo(json.dumps(result.to_json(), indent=2))
@@ -168,6 +194,7 @@ class _Open:
         self.jobs = options["jobs"] or cores()
         self._simulator = find_simulator(simulator, self._toolchain)
         self.name = f"{simulator} {self._simulator.version}"
+        self.major = self._toolchain.major
 
     @contextmanager
     def __call__(self) -> Iterator[MutantJudge]:
@@ -222,38 +249,6 @@ def _limits(options: dict[str, Any]) -> Limits:
     return Limits.from_options(compile_cpu=cpu, simulate_cpu=cpu)
 
 
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """A signal ends the command with a word; what was judged is kept."""
-    import signal
-
-    from verieval.run.signals import Stopped, stoppable
-
-    try:
-        with stoppable():
-            yield
-    except Stopped as stop:
-        name = signal.Signals(stop.signum).name
-        note(f"stopped by {name}; the same command goes on from the verdicts that are cached")
-        raise click.exceptions.Exit(stop.exit_code) from None
-
-
-@contextmanager
-def progress(total: int, title: str, *, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, nothing elsewhere."""
-    import sys
-
-    if quiet or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda: bar.advance(task)
-
-
 def _percent(score: float | None) -> str:
     return "n/a" if score is None else f"{100 * score:.1f} %"
 
@@ -279,8 +274,11 @@ def _print_strength(result: Strength) -> None:
     if lowest is not None:
         below = sum((task.score or 0.0) < 0.9 for task in result.measured if task.live)
         click.echo(f"lowest: {lowest.id}, {_percent(lowest.score)}; tasks below 90 %: {below}")
-    kinds = (f"{kind} {row['killed']}/{row['live']}" for kind, row in result.by_kind().items())
-    click.echo(f"killed of live, by kind: {', '.join(kinds)}")
+    kinds = [f"{kind} {row['killed']}/{row['live']}" for kind, row in result.by_kind().items()]
+    if kinds:
+        click.echo(f"killed of live, by kind: {', '.join(kinds)}")
+    if not result.measured:
+        click.echo("nothing was measured")
 
 
 def _figures(task: TaskStrength) -> Iterable[int]:

@@ -22,7 +22,7 @@ from verieval.task import Benchmark, Task, hash_json
 T = TypeVar("T")
 
 # Raised whenever judging changes in a way that could change a record.
-JUDGE_VERSION = 6
+JUDGE_VERSION = 7
 
 
 class TaskCache(Generic[T]):
@@ -60,6 +60,7 @@ class TaskCache(Generic[T]):
         self._lasts = lasts
         self._path = (folder or cache_folder()) / kind / name
         self._lock = threading.Lock()
+        self._saving = threading.Lock()
         self._new: dict[str, T] = {}
         self._known = self._load() if recall else {}
 
@@ -77,6 +78,10 @@ class TaskCache(Generic[T]):
 
     def save(self) -> None:
         """Write what is new, beside what another process may have written meanwhile."""
+        with self._saving:
+            self._save()
+
+    def _save(self) -> None:
         with self._lock:
             if not self._new:
                 return

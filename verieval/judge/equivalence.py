@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from verieval.judge.aig import TooLarge, X
@@ -24,6 +24,7 @@ from verieval.judge.prover import decide, follow, wander
 from verieval.judge.replay import Counterexample, replay
 from verieval.judge.toolchain import Toolchain
 from verieval.judge.yosys import Read, Yosys, read_netlist
+from verieval.task import CocotbBench, Task
 
 Kind = Literal["proven", "refuted", "unknown"]
 
@@ -43,6 +44,16 @@ def proof_limits(
 
 
 @dataclass(frozen=True)
+class Finding:
+    """The answer at one set of parameters, empty for the texts' own defaults; see :class:`Proof`."""
+
+    parameters: Mapping[str, int]
+    kind: Kind
+    reason: str = ""
+    how: str = ""
+
+
+@dataclass(frozen=True)
 class Proof:
     """The answer.
 
@@ -55,6 +66,9 @@ class Proof:
         resets: reset ports, with the value that they had before the first comparison.
         counterexample: of ``refuted``.
         cpu: CPU seconds of the tools.
+        parameters: at which this was found, empty for the texts' own defaults.
+        findings: of :func:`prove_task`: what was found at each set of parameters. The other fields, but for ``kind``
+            and ``cpu``, speak of one.
     """
 
     kind: Kind
@@ -65,6 +79,8 @@ class Proof:
     resets: Mapping[str, int] | None = None
     counterexample: Counterexample | None = None
     cpu: float = 0.0
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """As plain data, the inputs of a counterexample in hexadecimal: they may have hundreds of bits."""
@@ -81,16 +97,23 @@ class References:
     def __init__(self, most: int = 64) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str], Read] = OrderedDict()
+        self._known: OrderedDict[tuple[object, ...], Read] = OrderedDict()
 
-    def get(self, source: str, module: str, read: Callable[[str, str], Read]) -> Read:
+    def get(
+        self,
+        source: str,
+        module: str,
+        parameters: Mapping[str, int],
+        read: Callable[[str, str, Mapping[str, int]], Read],
+    ) -> Read:
         """The netlist that is known, or that ``read`` makes."""
+        key = (source, module, *parameters.items())
         with self._lock:
-            found = self._known.get((source, module))
+            found = self._known.get(key)
         if found is None:
-            found = read(source, module)
+            found = read(source, module, parameters)
             with self._lock:
-                self._known[source, module] = found
+                self._known[key] = found
                 if len(self._known) > self._most:
                     self._known.popitem(last=False)
         return found
@@ -112,33 +135,93 @@ class Prover:
     toolchain: Toolchain
     references: References = field(default_factory=References)
 
-    def read(self, source: str, module: str) -> Read:
+    def read(self, source: str, module: str, parameters: Mapping[str, int] | None = None) -> Read:
         """A text as gates; see :func:`verieval.judge.yosys.read_netlist`."""
-        return read_netlist(self.launcher, self.yosys, source, module)
+        return read_netlist(self.launcher, self.yosys, source, module, parameters)
 
-    def read_reference(self, source: str, module: str) -> Read:
+    def read_reference(self, source: str, module: str, parameters: Mapping[str, int] | None = None) -> Read:
         """The same, kept."""
-        return self.references.get(source, module, self.read)
+        return self.references.get(source, module, parameters or {}, self.read)
 
 
-def prove(prover: Prover, gold: str, gate: str, module: str, *, resets: Mapping[str, int] | None = None) -> Proof:
-    """Compare a text with its reference.
+def prove_task(prover: Prover, task: Task, gate: str) -> Proof:
+    """Compare a text with a task's reference at every set of parameters that its bench judges.
+
+    Args:
+        prover: the tools. The launcher's limits are those of each proof.
+        task: it has a reference.
+        gate: what is compared with it.
+
+    Returns:
+        ``proven`` if it is at each. Otherwise what was found where it is refuted, or, if that is nowhere, unknown; the
+        first in the order of the bench. After a refutation the others are left out.
+
+    Raises:
+        VerievalError: as :func:`prove`.
+        Lost: as :func:`prove`.
+    """
+    oracle = task.oracle
+    proofs: list[Proof] = []
+    for parameters in oracle.overrides if isinstance(oracle, CocotbBench) else ({},):
+        proofs.append(prove(prover, task.reference or "", gate, task.module, parameters=parameters))
+        if proofs[-1].kind == "refuted":
+            break
+    return _together(proofs)
+
+
+def _together(proofs: Sequence[Proof]) -> Proof:
+    """One answer of those at several sets of parameters."""
+    findings = tuple(Finding(proof.parameters, proof.kind, proof.reason, proof.how) for proof in proofs)
+    chosen = next(proof for kind in ("refuted", "unknown", "proven") for proof in proofs if proof.kind == kind)
+    reason = chosen.reason
+    if chosen.kind == "unknown" and chosen.parameters:
+        reason = f"with {said(chosen.parameters)}: {reason}"
+    return replace(chosen, reason=reason, findings=findings, cpu=sum(proof.cpu for proof in proofs))
+
+
+def said(parameters: Mapping[str, int]) -> str:
+    """``WIDTH = 3, DEPTH = 1``."""
+    return ", ".join(f"{name} = {value}" for name, value in parameters.items())
+
+
+def prove(
+    prover: Prover,
+    gold: str,
+    gate: str,
+    module: str,
+    *,
+    parameters: Mapping[str, int] | None = None,
+    resets: Mapping[str, int] | None = None,
+) -> Proof:
+    """Compare a text with its reference at one set of parameters.
 
     Args:
         prover: the tools.
         gold: the reference.
         gate: what is compared with it.
         module: the module that both define.
+        parameters: of both; the others have each text's defaults.
         resets: reset ports with the value that resets; None looks for them, ``{}`` has none.
 
     Raises:
         VerievalError: a tool cannot be started, or the work folder cannot be used.
         Lost: one was killed from outside.
     """
-    first = prover.read_reference(gold, module)
+    return replace(_prove(prover, gold, gate, module, parameters or {}, resets), parameters=dict(parameters or {}))
+
+
+def _prove(
+    prover: Prover,
+    gold: str,
+    gate: str,
+    module: str,
+    parameters: Mapping[str, int],
+    resets: Mapping[str, int] | None,
+) -> Proof:
+    first = prover.read_reference(gold, module, parameters)
     if first.netlist is None:
         return Proof("unknown", f"the reference: {first.answer.reason}")
-    second = prover.read(gate, module)
+    second = prover.read(gate, module, parameters)
     cpu = second.answer.cpu
     if second.netlist is None:
         return Proof("unknown", second.answer.reason, cpu=cpu)
@@ -153,7 +236,8 @@ def prove(prover: Prover, gold: str, gate: str, module: str, *, resets: Mapping[
         return Proof("unknown", str(error), cpu=cpu)
     except TooLarge:
         return Proof("unknown", "the design is too large", cpu=cpu)
-    return _compare(prover, (gold, gate), module, machines[0], miter, first.netlist.key == second.netlist.key, cpu)
+    question = _Question((gold, gate), module, parameters, machines[0], first.netlist.key == second.netlist.key)
+    return _compare(prover, question, miter, cpu)
 
 
 def same_netlist(prover: Prover, gold: str, gate: str, module: str) -> bool:
@@ -176,9 +260,18 @@ def _machine(netlist: Any, whose: str) -> Machine:
         raise Unsupported(f"{whose}{error}") from None
 
 
-def _compare(
-    prover: Prover, sources: tuple[str, str], module: str, gold: Machine, miter: Miter, same: bool, cpu: float
-) -> Proof:
+@dataclass(frozen=True)
+class _Question:
+    """What is compared: two texts at a set of parameters. ``same``: their netlists are equal but for names."""
+
+    sources: tuple[str, str]
+    module: str
+    parameters: Mapping[str, int]
+    gold: Machine
+    same: bool
+
+
+def _compare(prover: Prover, asked: _Question, miter: Miter, cpu: float) -> Proof:
     setup = miter.setup
     undefined = tuple(name for name, value in miter.outputs.items() if value == X)
     about: dict[str, Any] = {"undefined": undefined, "style": setup.style, "resets": dict(setup.resets)}
@@ -190,7 +283,7 @@ def _compare(
         return Proof("unknown", f"the reference was never seen to define {_some(never)}", **about, cpu=cpu)
     trace = walk.trace
     if trace is None:
-        if same:
+        if asked.same:
             return Proof("proven", how="same netlist", **about, cpu=cpu)
         decision = decide(prover.launcher, prover.yosys, miter, prover.launcher.limits.simulate_cpu)
         cpu += decision.cpu
@@ -203,7 +296,8 @@ def _compare(
     steps = follow(miter, trace)
     if steps is None:
         return Proof("unknown", "the prover's counterexample is none", **about, cpu=cpu)
-    shown = replay(prover.launcher, prover.toolchain, sources, module, gold.netlist.ports, setup, steps)
+    tools, ports = (prover.launcher, prover.toolchain), asked.gold.netlist.ports
+    shown = replay(*tools, asked.sources, asked.module, ports, setup, steps, asked.parameters)
     if isinstance(shown, str):
         return Proof("unknown", shown, **about, cpu=cpu)
     return Proof("refuted", **about, counterexample=shown, cpu=cpu)

@@ -18,8 +18,9 @@ from verieval.judge.policy import Ruling
 from verieval.judge.rules import OfficialVerdict
 from verieval.judge.seal import SealedBench
 from verieval.judge.standalone import confirm
+from verieval.judge.toolchain import Toolchain
 from verieval.judge.workers import Tools
-from verieval.task import Task, Testbench
+from verieval.task import CocotbBench, Task, Testbench
 from verieval.verilog import modules
 
 # CPU time varies with what else the machine does, by less than this factor. What ends this near to a limit is judged
@@ -88,9 +89,7 @@ def gather(
     """
     if ruling is None:
         rooted = isinstance(task.oracle, Testbench) and task.oracle.top is not None
-        ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task), rooted=rooted)
-        flags = task.oracle.compile_flags if isinstance(task.oracle, Testbench) else ("-g2012",)
-        ruling = confirm(ruling, tools.launcher, setting.toolchain, flags, task.module)
+        ruling = ruled(tools, setting.toolchain, task, source, rooted=rooted)
     if ruling.outcome:
         # Without walls around it, what was refused for what it would do is not run.
         may_run = tools.launcher.sandbox.holds or ruling.outcome not in DANGEROUS
@@ -100,6 +99,25 @@ def gather(
     alike = ruling.faithful and not ruling.prints
     plain = None if alike else _settled(tools, setting, task, source, None)
     return Evidence(ruling, sealed, plain)
+
+
+def ruled(tools: Tools, toolchain: Toolchain, task: Task, source: str, *, rooted: bool) -> Ruling:
+    """What the policy says of a text, and where that has dotted names, the compiler; the same for every kind of bench.
+
+    Args:
+        tools: the worker's.
+        toolchain: the compiler.
+        task: the task.
+        source: the candidate's text, with what it is read together with.
+        rooted: see :func:`verieval.judge.policy.rule_on`.
+
+    Raises:
+        VerievalError: a tool cannot be started, or the work folder cannot be used.
+        Lost: a tool was killed from outside.
+    """
+    ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task), rooted=rooted)
+    flags = task.oracle.compile_flags if isinstance(task.oracle, Testbench | CocotbBench) else ("-g2012",)
+    return confirm(ruling, tools.launcher, toolchain, flags, task.module)
 
 
 def _settled(

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from verieval.errors import VerievalError
 from verieval.judge.cache import TaskCache
-from verieval.judge.equivalence import Prover, proof_limits, prove
+from verieval.judge.equivalence import Proof, Prover, proof_limits, prove_task, said
 from verieval.judge.mutants import text_sha256
 from verieval.judge.process import Launcher, Lost
 from verieval.judge.sandbox import find_sandbox
@@ -80,7 +80,9 @@ class MutantProver:
         self._hopeless: dict[str, str] = {}  # task to what is wrong with its reference, for yosys
 
     def __call__(self, task: Task, mutant: str) -> str:
-        """``equivalent``, ``refuted``, or ``unknown`` with the reason.
+        """``equivalent`` if it is at every set of parameters that the bench judges; else how it is not.
+
+        ``refuted``, with the parameters where it is at others than the defaults, or ``unknown`` with the reason.
 
         Raises:
             VerievalError: a tool cannot be started, is killed from outside again and again, or has no work folder.
@@ -94,20 +96,16 @@ class MutantProver:
         return known.rows[sha]
 
     def _prove(self, task: Task, mutant: str) -> str:
-        assert task.reference is not None
         if task.id in self._hopeless:
             return self._hopeless[task.id]
         for _ in range(TRIES):
             if self._prover is None:
                 self._prover = Prover(Launcher(self._limits, self._sandbox), self._yosys, self._toolchain)
             try:
-                proof = prove(self._prover, task.reference, mutant, task.module)
+                found = _word(prove_task(self._prover, task, mutant))
             except Lost:
                 self.close()
                 continue
-            if proof.kind == "proven":
-                return EQUIVALENT
-            found = f"unknown: {proof.reason}" if proof.kind == "unknown" else proof.kind
             if found.startswith("unknown: the reference: "):
                 self._hopeless[task.id] = found
             return found
@@ -126,3 +124,11 @@ class MutantProver:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         """End the launcher."""
         self.close()
+
+
+def _word(proof: Proof) -> str:
+    if proof.kind == "unknown":
+        return f"unknown: {proof.reason}"
+    if proof.kind == "refuted":
+        return f"refuted with {said(proof.parameters)}" if proof.parameters else "refuted"
+    return EQUIVALENT

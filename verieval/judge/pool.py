@@ -126,8 +126,8 @@ class JudgePool:
     def _check_simulator(self) -> None:
         if not self.simulator.four_state and not self.benchmark.only_cocotb:
             raise VerievalError(
-                f"{self.simulator.name} runs benches in Python only, and {self.benchmark.full_name} has benches in "
-                "Verilog: leave out --simulator"
+                f"{self.simulator.name.capitalize()} runs benches in Python only, and {self.benchmark.full_name} has "
+                "others, which Icarus runs: leave out --simulator"
             )
 
     def describe(self) -> dict[str, Any]:
@@ -209,11 +209,15 @@ class JudgePool:
         """What the cache holds."""
         return self._calibrator.known(task)
 
-    def close(self) -> None:
-        """Kill what runs, cancel what waits, and keep the reference runs made so far."""
-        self._workers.close()
+    def save(self) -> None:
+        """Keep the reference runs and calibrations made so far."""
         self._references.save()
         self._calibrator.save()
+
+    def close(self) -> None:
+        """Kill what runs, cancel what waits, and keep what was made so far."""
+        self._workers.close()
+        self.save()
 
     def __enter__(self) -> Self:
         return self

@@ -66,7 +66,13 @@ def events(setup: Setup, steps: Sequence[tuple[Mapping[str, int], bool]]) -> lis
     return found
 
 
-def bench(module: str, ports: Sequence[Port], happenings: Sequence[Event], word: str) -> str:
+def bench(
+    module: str,
+    ports: Sequence[Port],
+    happenings: Sequence[Event],
+    word: str,
+    parameters: Mapping[str, int] | None = None,
+) -> str:
     """A bench that sets inputs and prints outputs, each line after ``word``, which a candidate cannot guess."""
     lines = ["`timescale 1ns/1ps", "module verieval_replay;"]
     first = happenings[0].values
@@ -75,7 +81,9 @@ def bench(module: str, ports: Sequence[Port], happenings: Sequence[Event], word:
         start = f" = {port.width}'d{first[port.name]}" if kind == "reg" and port.name in first else ""
         lines.append(f"  {kind} [{port.width - 1}:0] {_name(port.name)}{start};")
     pins = ", ".join(f".{_name(port.name)}({_name(port.name)})" for port in ports)
-    lines += [f"  {_name(module)} dut({pins});", "  initial begin", f"    #{_UNIT};"]
+    given = ", ".join(f".{_name(name)}({value})" for name, value in (parameters or {}).items())
+    target = f"{_name(module)}#({given}) dut" if given else f"{_name(module)} dut"
+    lines += [f"  {target}({pins});", "  initial begin", f"    #{_UNIT};"]
     width = {port.name: port.width for port in ports}
     outputs = [port for port in ports if port.direction == "output"]
     shown = "".join(f", {_name(port.name)}" for port in outputs)
@@ -101,6 +109,7 @@ def replay(
     ports: Sequence[Port],
     setup: Setup,
     steps: Sequence[tuple[Mapping[str, int], bool]],
+    parameters: Mapping[str, int] | None = None,
 ) -> Counterexample | str:
     """Simulate reference and candidate under the same inputs.
 
@@ -112,6 +121,7 @@ def replay(
         ports: its ports.
         setup: how they are run.
         steps: inputs, and whether the clock ticks.
+        parameters: of both; the others have each text's defaults.
 
     Returns:
         The counterexample up to the first step at which a defined output of the reference is another one of the
@@ -122,7 +132,7 @@ def replay(
         Lost: it was killed from outside.
     """
     word = secrets.token_hex(8)
-    text = bench(module, ports, events(setup, steps), word)
+    text = bench(module, ports, events(setup, steps), word, parameters)
     want, got = (_simulate(launcher, toolchain, source, text, word) for source in sources)
     if len(want) < len(steps):
         probe(launcher, toolchain)  # a broken installation says nothing of the texts

@@ -135,7 +135,7 @@ def prepare(task: Task) -> Seal:
         raise TypeError(f"{task.id} has no bench in Verilog")
     if any("\0" in source.text for source in bench.sources):
         raise SealError(f"cannot seal the bench of {task.id}: it holds a NUL character")
-    found = scan(bench.sources)
+    found = scan(task.id, bench.sources)
     if bench.top is not None and bench.top not in found.module_starts:
         raise SealError(f"cannot seal the bench of {task.id}: it does not define its root module {bench.top}")
     what = traced(task, found)

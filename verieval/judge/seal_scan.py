@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from verieval.errors import VerievalError
+from verieval.benchmarks.structure import first_error
+from verieval.errors import BenchError
 from verieval.task import SourceFile
 
 # In the templates; no Verilog text holds a NUL.
@@ -27,7 +28,7 @@ _PRINTS |= {"$info", "$warning", "$error", "$fatal"}
 _COUNTER, _ERRORS = "stats1.clocks", "stats1.errors"
 
 
-class SealError(VerievalError):
+class SealError(BenchError):
     """A bench that cannot be sealed."""
 
 
@@ -72,8 +73,12 @@ class _Found:
     mentions: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def scan(sources: tuple[SourceFile, ...]) -> Scan:
+def scan(task: str, sources: tuple[SourceFile, ...]) -> Scan:
     """Read a task's bench and reference.
+
+    Args:
+        task: its id, for messages.
+        sources: their texts.
 
     Raises:
         SealError: a source does not parse, or what must be marked comes out of a macro.
@@ -83,13 +88,12 @@ def scan(sources: tuple[SourceFile, ...]) -> Scan:
     trees = tuple(pyslang.syntax.SyntaxTree.fromText(source.text, name=source.name) for source in sources)
     found = _Found()
     for number, (tree, source) in enumerate(zip(trees, sources, strict=True)):
-        bad = next((item for item in tree.diagnostics if item.isError()), None)
-        if bad is not None:
-            line = tree.sourceManager.getLineNumber(bad.location)
-            raise SealError(f"cannot seal the bench: {source.name}:{line} does not parse ({bad.code})")
+        if bad := first_error(tree):
+            line, words = bad
+            raise SealError(f"cannot seal the bench of {task}: {source.name}:{line} does not parse: {words}")
         _collect(found, number, tree.root)
     insertions: tuple[list[tuple[int, str]], ...] = tuple([] for _ in sources)
-    marks = _Marks(trees, sources, insertions)
+    marks = _Marks(task, trees, sources, insertions)
     names = _rename(found, marks)
     for number, call in found.prints:
         _key(marks, number, call)
@@ -103,6 +107,7 @@ def scan(sources: tuple[SourceFile, ...]) -> Scan:
 class _Marks:
     """Insertions by token, refused where the token has no place in the file."""
 
+    task: str
     trees: tuple[Any, ...]
     sources: tuple[SourceFile, ...]
     insertions: tuple[list[tuple[int, str]], ...]
@@ -116,7 +121,7 @@ class _Marks:
         """Byte offset of a token."""
         if self.trees[number].sourceManager.isMacroLoc(token.location):
             raise SealError(
-                f"cannot seal the bench: {self.sources[number].name} writes {token.rawText} in a macro; "
+                f"cannot seal the bench of {self.task}: {self.sources[number].name} writes {token.rawText} in a macro; "
                 "write it out in the bench"
             )
         return int(token.location.offset)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from verieval.judge.delays import has_delays, needs_delays
 from verieval.judge.netlist import Netlist, NotANetlist, parse_netlist
 from verieval.judge.process import Launcher
-from verieval.judge.yosys import DESIGN, Ending, Yosys, hide, quote, reading, run_yosys
+from verieval.judge.yosys import Ending, Yosys, design, preprocess, quote, read_netlist, reading, run_yosys
 
 _NAMED = 20  # latches that are named
 
@@ -37,8 +38,9 @@ class Synthesis:
     """The answer for one text.
 
     Attributes:
-        status: ``ok``: synthesizable; ``refused``: yosys says why not; ``timeout``, ``resource``, ``crash``.
-        reason: yosys's words, or what limit was met.
+        status: ``ok``: synthesizable; ``refused``: yosys says why not, or it needs its delays; ``timeout``,
+            ``resource``, ``crash``.
+        reason: yosys's words, what limit was met, or what the delays are needed for.
         figures: of what is synthesizable.
         latches: names of wires that a latch was inferred for.
         cpu: CPU seconds.
@@ -69,7 +71,7 @@ def synthesise(launcher: Launcher, yosys: Yosys, source: str, module: str) -> Sy
         Lost: it was killed from outside.
     """
     commands = [*reading(module), f"synth -flatten -top {quote(module)}", "write_json"]
-    answer = run_yosys(launcher, yosys, {DESIGN: hide(source)}, commands)
+    answer = run_yosys(launcher, yosys, design(source, module), commands)
     if answer.kind != "ok":
         return Synthesis(answer.kind, answer.reason, cpu=answer.cpu)
     try:
@@ -78,7 +80,21 @@ def synthesise(launcher: Launcher, yosys: Yosys, source: str, module: str) -> Sy
         return Synthesis("crash", str(error), cpu=answer.cpu)
     if netlist.conflict:
         return Synthesis("refused", f"{netlist.conflict} is driven more than once", cpu=answer.cpu)
+    reason = _without_delays(launcher, yosys, source, module) if "#" in source else ""
+    if reason:
+        return Synthesis("refused", reason, cpu=answer.cpu)
     return Synthesis("ok", "", measure(netlist), latch_names(netlist), answer.cpu)
+
+
+def _without_delays(launcher: Launcher, yosys: Yosys, source: str, module: str) -> str:
+    """Why the text is nothing without its delays, which no synthesis makes; empty where it is the same."""
+    text = preprocess(launcher, yosys, source)
+    reason = needs_delays(text)
+    if not reason and has_delays(text):
+        netlist = read_netlist(launcher, yosys, source, module).netlist  # `synth` makes an x of `c = ~c`
+        if netlist is not None and netlist.depth() is None:
+            reason = "its logic has a loop"
+    return f"it needs delays: {reason}" if reason else ""
 
 
 def measure(netlist: Netlist) -> Figures:

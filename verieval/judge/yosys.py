@@ -23,18 +23,25 @@ from verieval.errors import VerievalError
 from verieval.judge.limits import Limits
 from verieval.judge.netlist import Netlist, NotANetlist, parse_netlist
 from verieval.judge.process import Launcher, ProcessResult, Step
-from verieval.judge.sandbox import Visible
+from verieval.judge.sandbox import PYTHON, Visible
+from verieval.judge.undefined import WORDS
 from verieval.verilog import blank_comments
 
 DESIGN = "design.sv"
+_WORDS = "words.v"
+_CONFIGURED = "configured"  # a module around the design that gives it parameters, and its file
 # Raised whenever a script changes in a way that could change an answer; it stands beside yosys's version.
-SCRIPTS = 1
+SCRIPTS = 4
 
 _VERSION = re.compile(r"Yosys (\d+\.\d+\S*)")
 _ERROR = re.compile(r"ERROR: (.*)")
 _OUT_OF_MEMORY = re.compile(r"bad_alloc|out of memory|Cannot allocate memory", re.IGNORECASE)
 _ALWAYS_COMB = re.compile(r"""(?P<other>"(?:[^"\\\n]|\\.)*+"|\\\S++)|(?<![\w$`.])always_comb(?![\w$])""")
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+_AS_A_SIMULATOR = "-sv -defer -nosynthesis -D__ICARUS__=1 -noassert -noassume -nodpi"
+# Around the text in what `read_verilog -ppdump` says, and what prints that.
+_DUMP, _DUMPED = "-- Verilog code after preprocessor --", "-- END OF DUMP --"
+_SHOW = "import sys; sys.stdout.write(open('expanded', errors='replace').read(1 << 20))"
 _LONGEST = 300  # characters of a reason
 
 Ending = Literal["ok", "refused", "timeout", "resource", "crash"]
@@ -157,6 +164,20 @@ def _how_it_ended(ended: ProcessResult, errors: str, limits: Limits) -> tuple[En
     return "crash", f"yosys ended by signal {ended.signal}" if ended.signal else "yosys ended without a word"
 
 
+def preprocess(launcher: Launcher, yosys: Yosys, source: str) -> str:
+    """A text as yosys's preprocessor leaves it, macros expanded; empty where it cannot be had.
+
+    Raises:
+        VerievalError: yosys cannot be started, or the work folder cannot be used.
+        Lost: it was killed from outside.
+    """
+    command = f"tee -q -o expanded read_verilog -ppdump {_AS_A_SIMULATOR} {DESIGN}"
+    read = Step((yosys.yosys, "-Q", "-T", "-q", "-p", command), launcher.limits.compile_cpu, "out", makes="expanded")
+    show = Step((PYTHON, "-I", "-S", "-c", _SHOW), launcher.limits.compile_cpu, "text")
+    done = launcher.run({DESIGN: hide(source).encode("utf-8", "replace")}, [read, show])
+    return done.printed.get("text", "").partition(_DUMP)[2].rpartition(_DUMPED)[0]
+
+
 def quote(name: str) -> str:
     """A name of Verilog as a script has it.
 
@@ -168,18 +189,41 @@ def quote(name: str) -> str:
     return name
 
 
-def reading(module: str) -> list[str]:
-    """Commands that read :data:`DESIGN` as a simulator would, elaborate ``module`` and what it uses, and write it.
+def reading(module: str, parameters: Mapping[str, int] | None = None) -> list[str]:
+    """Commands that read :func:`design`'s files as a simulator would, elaborate ``module``, and write it.
 
     The macros are the simulator's, so that the text cannot show yosys another design than that.
     """
-    read = f"read_verilog -sv -defer -nosynthesis -D__ICARUS__=1 -noassert -noassume -nodpi {DESIGN}"
-    return [read, f"hierarchy -check -top {quote(module)}", "proc -noopt", "flatten", "write_json"]
+    read = f"read_verilog {_AS_A_SIMULATOR}"
+    elaborate = [f"{read} {DESIGN}", f"hierarchy -check -top {quote(module)}"]
+    if parameters:
+        elaborate = [
+            f"{read} {DESIGN}",
+            f"{read} {_CONFIGURED}.sv",
+            f"hierarchy -check -top {_CONFIGURED}",
+            f"delete {_CONFIGURED}",
+            "hierarchy -check -auto-top",  # what was inside, under a name of yosys's
+            f"rename -top {module}",
+        ]
+    return [*elaborate, "proc -noopt", "flatten", "write_json"]
 
 
-# Down to gates, flip-flops and latches. Nothing here uses an x as a freedom: what is undefined stays undefined.
+def design(source: str, module: str, parameters: Mapping[str, int] | None = None) -> dict[str, str]:
+    """The files that :func:`reading` reads. Parameters are given by an instance, as a bench does.
+
+    ``hierarchy -chparam`` would give them without a sign, so that a comparison with one could be another.
+    """
+    files = {DESIGN: hide(source)}
+    if parameters:
+        given = ", ".join(f".{quote(name)}({value})" for name, value in parameters.items())
+        files[f"{_CONFIGURED}.sv"] = f"module {_CONFIGURED};\n  {quote(module)} #({given}) dut ();\nendmodule\n"
+    return files
+
+
+# Down to gates, flip-flops and latches. Nothing here uses an x as a freedom: what is undefined stays undefined. No
+# `opt_expr` is among them: with -keepdc, too, it makes 0 of `s & ~s`, which is x where nothing defines s.
 _TO_GATES = (
-    "opt_expr -keepdc",
+    f"techmap -max_iter 1 -map {_WORDS}",
     "opt_clean",
     "memory_map",
     "opt_clean",
@@ -200,7 +244,15 @@ class Read:
     answer: Answer
 
 
-def read_netlist(launcher: Launcher, yosys: Yosys, source: str, module: str, *, cpu: float | None = None) -> Read:
+def read_netlist(
+    launcher: Launcher,
+    yosys: Yosys,
+    source: str,
+    module: str,
+    parameters: Mapping[str, int] | None = None,
+    *,
+    cpu: float | None = None,
+) -> Read:
     """Take a Verilog text to gates and flip-flops.
 
     Args:
@@ -208,13 +260,15 @@ def read_netlist(launcher: Launcher, yosys: Yosys, source: str, module: str, *, 
         yosys: the installation.
         source: the text.
         module: its top module.
+        parameters: of the top module; the others have the text's defaults.
         cpu: CPU seconds; None for the launcher's ``compile_cpu``.
 
     Raises:
         VerievalError: yosys cannot be started, or ``module`` is no simple name.
         Lost: it was killed from outside.
     """
-    answer = run_yosys(launcher, yosys, {DESIGN: hide(source)}, [*reading(module), *_TO_GATES], cpu=cpu)
+    files, commands = design(source, module, parameters), [*reading(module, parameters), *_TO_GATES]
+    answer = run_yosys(launcher, yosys, {**files, _WORDS: WORDS}, commands, cpu=cpu)
     if answer.kind != "ok":
         return Read(None, answer)
     try:

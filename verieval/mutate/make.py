@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from verieval.benchmarks.structure import first_error
 from verieval.errors import VerievalError
 from verieval.mutate import expressions, names, statements
 from verieval.mutate.expressions import Mutator
@@ -58,10 +59,8 @@ def mutants(source: str, *, limit: int | None = None, seed: int = 0) -> Mutants:
     import pyslang
 
     tree = pyslang.syntax.SyntaxTree.fromText(source)
-    bad = next((item for item in tree.diagnostics if item.isError()), None)
-    if bad is not None:
-        line = tree.sourceManager.getLineNumber(bad.location)
-        raise VerievalError(f"cannot make mutants: line {line} of the reference does not parse ({bad.code})")
+    if bad := first_error(tree):
+        raise VerievalError(f"cannot make mutants: line {bad[0]} of the reference does not parse: {bad[1]}")
     content = source.encode()
     found: dict[str, Mutant] = {}
     for edit in edits(content, tree):

@@ -21,7 +21,7 @@ from typing import Any
 from verieval.errors import VerievalError
 from verieval.extract import extract
 from verieval.files import is_missing
-from verieval.judge.equivalence import Prover, References, prove
+from verieval.judge.equivalence import Prover, References, prove_task
 from verieval.judge.limits import Limits
 from verieval.judge.process import Lost
 from verieval.judge.sandbox import Sandbox
@@ -173,7 +173,7 @@ def _job(bench: Bench, subject: Subject, stage: str, references: References) -> 
         if stage == "synth":
             return synthesise(launcher, bench.yosys, subject.source, task.module).row()
         prover = Prover(launcher, bench.yosys, bench.toolchain, references)
-        return prove(prover, task.reference or "", subject.source, task.module).row()
+        return prove_task(prover, task, subject.source).row()
 
     return job
 

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -102,6 +103,33 @@ class Progress:
         self.close()
 
 
+class Ticker:
+    """Writes a line now and then from a thread of its own, and one at the end.
+
+    Args:
+        line: the present state in one line.
+        stream: where it goes; standard error by default.
+        every: seconds between two lines.
+    """
+
+    def __init__(self, line: Callable[[], str], stream: TextIO | None = None, every: float = 10.0) -> None:
+        self._line = line
+        self._stream = stream or sys.stderr
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._tick, args=(every,), name="progress", daemon=True)
+        self._thread.start()
+
+    def _tick(self, every: float) -> None:
+        while not self._end.wait(every):
+            print(self._line(), file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Stop the clock and write the last line."""
+        self._end.set()
+        self._thread.join()
+        print(self._line(), file=self._stream, flush=True)
+
+
 class PlainProgress(Progress):
     """A line every ten seconds and one at the end, for files and pipes."""
 
@@ -115,25 +143,16 @@ class PlainProgress(Progress):
         generating: bool = True,
     ) -> None:
         super().__init__(total, criterion, generating=generating)
-        self._stream = stream or sys.stderr
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._tick, args=(every,), name="progress", daemon=True)
-        self._thread.start()
+        self._ticker = Ticker(self.line, stream, every)
 
     def line(self) -> str:
         """The present state in one line."""
         generated = [f"generated {self.generated}/{self.total}"] if self.generating else []
         return ", ".join([*generated, f"judged {self.judged}/{self.total}", *self.figures()])
 
-    def _tick(self, every: float) -> None:
-        while not self._end.wait(every):
-            print(self.line(), file=self._stream, flush=True)
-
     def close(self) -> None:
         """Stop the clock and write the last line."""
-        self._end.set()
-        self._thread.join()
-        print(self.line(), file=self._stream, flush=True)
+        self._ticker.close()
 
 
 class LiveProgress(Progress):

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from verieval.benchmarks.interface import interface_faults
 from verieval.benchmarks.structure import ports
-from verieval.errors import VerievalError
+from verieval.errors import BenchError
 from verieval.keywords import KEYWORDS
 from verieval.task import CocotbBench, Port, Task
 from verieval.verilog import Token, code_tokens, mask, modules, rename_module
@@ -92,7 +93,7 @@ def make_batch(task: Task, sources: Sequence[str], secret: str) -> Batch:
         secret: hexadecimal digits that stand in every name.
 
     Raises:
-        VerievalError: the task's reference does not show the widths of the ports.
+        BenchError: the task's reference does not show the widths of the ports, or has others than the task.
     """
     bench = cocotb_bench(task)
     files: dict[str, str] = {}
@@ -225,11 +226,13 @@ def signatures(task: Task) -> tuple[tuple[Port, ...], ...]:
     """Ports of the reference for each set of parameters.
 
     Raises:
-        VerievalError: the reference cannot be elaborated.
+        BenchError: the reference cannot be elaborated, or is not what ``task.toml`` says.
     """
     found = tuple(ports(task.reference or "", task.module, values) for values in cocotb_bench(task).instances)
     if not all(found):
-        raise VerievalError(f"the reference of {task.id} cannot be elaborated, so the widths of its ports are unknown")
+        raise BenchError(f"the reference of {task.id} cannot be elaborated, so the widths of its ports are unknown")
+    if faults := interface_faults(task):
+        raise BenchError(f"{faults[0]}: correct one of them")
     return found
 
 

@@ -10,17 +10,15 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verieval.judge.cosim import trial as cosim
-from verieval.judge.cosim.batch import cocotb_bench
 from verieval.judge.cosim.python import find_python
-from verieval.judge.cosim.simulators import Simulator
-from verieval.judge.evidence import DANGEROUS, Evidence, driven_inputs, reserved_names, settled
+from verieval.judge.cosim.simulators import Icarus, Simulator
+from verieval.judge.evidence import DANGEROUS, Evidence, ruled, settled
 from verieval.judge.futures import then
 from verieval.judge.icarus import Trial
 from verieval.judge.policy import Ruling
-from verieval.judge.standalone import confirm
 from verieval.judge.workers import Once, Tools, Workers
 from verieval.task import Task
 
@@ -49,6 +47,7 @@ class Cosimulation:
         self._workers = workers
         self._prove_tools = prove
         self._simulator = cosim.Cosimulator(engine, find_python(), secrets.token_hex(10))
+        self._compiler = replace(self._simulator, engine=Icarus(engine.toolchain))
         self._lock = threading.Lock()
         self._waiting: dict[str, list[_Waiting]] = defaultdict(list)
         self._proved = Once()
@@ -66,11 +65,11 @@ class Cosimulation:
             self._prove(tools)
             found = ruling or self._ruled(tools, task, source)
             if not found.outcome:
-                return found
+                return self._refused_by_icarus(tools, task, found) or found
             # It is not simulated: there is no rule beside the strict one. Icarus decides whether it compiles.
             if found.outcome in DANGEROUS and not tools.launcher.sandbox.holds:
                 return Evidence(found, None, None)
-            return Evidence(found, None, cosim.compile_only(tools.launcher, self._simulator, task, source))
+            return Evidence(found, None, self._compiled(tools, task, source))
 
         def admitted(found: Evidence | Ruling) -> None:
             if isinstance(found, Evidence):
@@ -120,11 +119,22 @@ class Cosimulation:
         """A trial alone, whose verdict does not hang on how busy the machine was."""
         return settled(tools, lambda slack: cosim.run_alone(tools.launcher, self._simulator, task, source, slack=slack))
 
+    def _refused_by_icarus(self, tools: Tools, task: Task, ruling: Ruling) -> Evidence | None:
+        """Icarus decides what compiles where another simulates, too; None where it compiles or will be asked anyway."""
+        if self._simulator.engine.name == self._compiler.engine.name:
+            return None
+        trial = self._compiled(tools, task, ruling.source)
+        return None if trial.compiled else Evidence(ruling, trial, None)
+
+    def _compiled(self, tools: Tools, task: Task, source: str) -> Trial:
+        """What Icarus says, however busy the machine was."""
+        return settled(
+            tools, lambda slack: cosim.compile_only(tools.launcher, self._compiler, task, source, slack=slack)
+        )
+
     def _ruled(self, tools: Tools, task: Task, source: str) -> Ruling:
         """What the policy says. Simulators are told the root, and every module of a candidate has a name of its own."""
-        ruling = tools.admission.ask(source, task.module, reserved_names(task), driven_inputs(task), rooted=True)
-        toolchain, flags = self._simulator.engine.toolchain, cocotb_bench(task).compile_flags
-        return confirm(ruling, tools.launcher, toolchain, flags, task.module)
+        return ruled(tools, self._simulator.engine.toolchain, task, source, rooted=True)
 
     def _prove(self, tools: Tools) -> None:
         self._prove_tools(tools)

@@ -6,6 +6,8 @@ reference, "secret": in the names around them, "patience": CPU seconds after whi
 limit}``. Every test of every slot is a cocotb test of its own, named ``SLOT.TEST``, so that what one leaves running is
 ended before the next begins. Before its tests a slot is looked at: are its ports as wide as the specification's? After
 its first failure it is left alone.
+
+The first line of the progress file is ``ready``, or what is wrong with the test module, ``{"fault": words}``.
 """
 
 import importlib
@@ -13,9 +15,11 @@ import json
 import os
 import random
 import signal
+import traceback
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import cocotb
 import cocotb._shutdown
@@ -36,6 +40,41 @@ def _tests() -> Iterator[Any]:
             yield item
         elif isinstance(item, TestGenerator):
             yield from item.generate_tests()
+
+
+def _checked_tests() -> list[Any]:
+    """The tests of the module, which is refused where no candidate could be tested with it."""
+    try:
+        found = list(_tests())
+    except BaseException as error:  # noqa: BLE001  whatever it raises is told, and ends the process
+        _refuse(f"cannot be imported: {_words(error)}")
+    if not found:
+        _refuse("has no tests: mark at least one function with @cocotb.test()")
+    for name, count in Counter(test.name for test in found).items():
+        if count > 1:
+            _refuse(f"has {count} tests called '{name}': give each its own name")
+    os.write(_progress, b"ready\n")
+    return found
+
+
+def _words(error: BaseException) -> str:
+    """The last line of a traceback, and the line of the bench that it is about."""
+    said = str(error).strip().splitlines() or [""]
+    words = f"{type(error).__name__}: {said[-1]}".removesuffix(": ")[:300]
+    if isinstance(error, SyntaxError):
+        return words  # it says its place itself
+    places = traceback.extract_tb(error.__traceback__)
+    own = [f"{Path(place.filename).name}, line {place.lineno}" for place in places if _is_bench(place.filename)]
+    return f"{words} ({own[-1]})" if own else words
+
+
+def _is_bench(path: str) -> bool:
+    return Path(path).parent == Path.cwd() and not Path(path).name.startswith("verieval_")
+
+
+def _refuse(words: str) -> NoReturn:
+    os.write(_progress, f"{json.dumps({'fault': words})}\n".encode())
+    os._exit(0)
 
 
 class _Bit(LogicObject):
@@ -146,7 +185,7 @@ def _all() -> Iterator[Any]:
             yield _bound(slot, test)
 
 
-_listed = list(_tests())
+_listed = _checked_tests()
 _company: Company | None = None
 if _BATCH["shadows"]:
     _company = Company(_BATCH["shadows"], len(_listed) * len(_BATCH["slots"]), _progress, _patience)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 INTERFACE = "interface"
+TEST_US = 10_000  # simulated time that a test may take
 _SPACE = re.compile(r"\s+")
 
 
@@ -69,6 +70,8 @@ def _slot(tests: dict[str, ElementTree.Element]) -> SlotResult:
     for name, case in tests.items():
         faults = [child for child in case if child.tag in ("failure", "error", "skipped")]
         if faults:
+            if faults[0].get("type") == "SimTimeoutError":
+                return SlotResult(len(tests) - 1, name, _in_vain(_nanoseconds(case)))
             message = _SPACE.sub(" ", faults[0].get("message") or _last_lines(faults[0])).strip()
             return SlotResult(len(tests) - 1, name, f"{message[:240]}{_when(case)}")
     return SlotResult(len(tests) - 1)
@@ -83,10 +86,22 @@ def _last_lines(fault: ElementTree.Element) -> str:
 
 def _when(case: ElementTree.Element) -> str:
     """How long the test had run; before the first nanosecond is over, only its first look has failed."""
+    time = _nanoseconds(case)
+    return "" if time is None else f" ({time:.15g} ns into the test)"
+
+
+def _in_vain(time: float | None) -> str:
+    """What an exception without words means: the harness ended the test, or the test its own wait."""
+    if time is None or time >= TEST_US * 1000:
+        return f"the test did not end within {TEST_US // 1000} ms of simulated time"
+    return f"what the test waited for did not happen in time ({time:.15g} ns into the test)"
+
+
+def _nanoseconds(case: ElementTree.Element) -> float | None:
     for item in case.iter("property"):
         if item.get("name") == "sim_time_duration":
             try:
-                return f" ({float(item.get('value', '')):g} ns into the test)"
+                return float(item.get("value", ""))
             except ValueError:
-                return ""
-    return ""
+                return None
+    return None

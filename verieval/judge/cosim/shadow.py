@@ -44,7 +44,7 @@ def make_shadows(task: Task, sources: Sequence[str], secret: str) -> Batch:
     """Put candidates beside the reference; the batch's slots are the reference's.
 
     Raises:
-        VerievalError: the task's reference does not show the widths of the ports.
+        BenchError: as :func:`verieval.judge.cosim.batch.make_batch`.
     """
     files: dict[str, str] = {}
     names: dict[str, str] = {}

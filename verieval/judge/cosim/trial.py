@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from verieval.errors import VerievalError
+from verieval.errors import BenchError, VerievalError
 from verieval.judge.cosim.batch import Batch, Slot, cocotb_bench, inner, make_batch, stands_alone
 from verieval.judge.cosim.python import INSIDE, RESULTS, STAND_INS, Python
-from verieval.judge.cosim.results import SlotResult, read_failure, read_results
+from verieval.judge.cosim.results import TEST_US, SlotResult, read_failure, read_results
 from verieval.judge.cosim.shadow import REFERENCE, can_be_shadowed, make_shadows
 from verieval.judge.cosim.simulators import Simulator
 from verieval.judge.icarus import Trial, compile_alone, compiler_end, cut
@@ -24,7 +24,7 @@ from verieval.task import CocotbBench, Port, SourceFile, Task
 
 SIZE = 20  # candidates simulated together
 PROGRESS = "progress"
-_TEST_US = 10_000  # simulated time of one test
+_READY = "ready"  # its first line, unless something is wrong with the bench
 _PATIENCE = 0.5  # CPU seconds without a sign of the test after which a batch hangs
 _FAILED = OfficialVerdict(False, "failed")
 _PASSED = OfficialVerdict(True, "passed")
@@ -49,6 +49,7 @@ def run_together(launcher: Launcher, simulator: Cosimulator, task: Task, sources
     """Trials of several candidates, in order; None for each that has to be judged alone.
 
     Raises:
+        BenchError: the task's bench can test no candidate.
         VerievalError: a tool cannot be started, or the work folder cannot be used.
         Lost: the launcher or a tool was killed from outside.
     """
@@ -63,6 +64,7 @@ def run_together(launcher: Launcher, simulator: Cosimulator, task: Task, sources
         make = make_shadows if len(shadows) > 1 else make_batch
         batch = make(task, [sources[number] for number in some], simulator.secret)
         done = _run(launcher, simulator, batch, _batch_seconds(launcher, batch))
+        _refuse_bench(launcher, simulator, batch, done)
         if len(done.steps) < 2:
             broken = {some[place] for place in _broken(launcher, simulator, batch, done)}
             left = [number for number in left if number not in broken]
@@ -124,25 +126,62 @@ def run_alone(
         cpu: CPU seconds of the simulation; None for the limit of the launcher.
 
     Raises:
+        BenchError: the task's bench can test no candidate.
         VerievalError: a tool cannot be started, or the work folder cannot be used.
         Lost: the launcher or a tool was killed from outside.
     """
     batch = make_batch(task, [source], simulator.secret)
     done = _run(launcher, simulator, batch, cpu or launcher.limits.simulate_cpu * slack, slack=slack)
+    _refuse_bench(launcher, simulator, batch, done)
+    return _trial_alone(launcher, simulator, batch, done)
+
+
+def _trial_alone(launcher: Launcher, simulator: Cosimulator, batch: Batch, done: Done) -> Trial:
     if len(done.steps) == 2:
         results = _results(done, batch)
         return _trial(done, batch, results[0] if results else None)
-    return _not_compiled(launcher, simulator, batch, source, done)
+    return _not_compiled(launcher, simulator, batch, done)
 
 
-def compile_only(launcher: Launcher, simulator: Cosimulator, task: Task, source: str) -> Trial:
+def _refuse_bench(launcher: Launcher, simulator: Cosimulator, batch: Batch, done: Done) -> None:
+    """Raise where a simulation did not come to its tests, and would not without a candidate either.
+
+    A candidate could keep a bench from being imported (it may take all the memory that there is), so that nothing is
+    believed of a bench before it was tried on an empty root module.
+
+    Raises:
+        BenchError: the bench can test no candidate.
+    """
+    if len(done.steps) < 2 or _fault(done) is None:
+        return
+    task = batch.task
+    root = f"module {batch.top};\n  reg idle;\nendmodule\n"  # Verilator hides a module with nothing inside
+    empty = Batch(task, (), simulator.secret, batch.top, {}, root, (), {})
+    done = _run(launcher, simulator, empty, launcher.limits.simulate_cpu)
+    fault = _fault(done) if len(done.steps) == 2 and done.steps[1].killed != "wall" else None
+    if fault is not None:
+        raise BenchError(f"the bench of {task.id} {fault}")
+
+
+def _fault(done: Done) -> str | None:
+    """What the harness says of the test module before the first test; None where it is ready."""
+    first = done.printed.get(PROGRESS, "").partition("\n")[0]
+    if first == _READY:
+        return None
+    try:
+        return str(json.loads(first)["fault"])
+    except (ValueError, TypeError, KeyError):
+        return "cannot be imported: the simulation ends before that is done"
+
+
+def compile_only(launcher: Launcher, simulator: Cosimulator, task: Task, source: str, *, slack: float = 1.0) -> Trial:
     """What the compiler says of a candidate that must not be simulated. Raises as :func:`run_alone` does."""
     batch = make_batch(task, [source], simulator.secret)
-    compiler, _ = _steps(launcher, simulator, batch, 1.0, 1.0)
+    compiler, _ = _steps(launcher, simulator, batch, 1.0, slack)
     done = launcher.run(_files(simulator.engine, batch), [compiler])
     if done.steps[0].returncode == 0:
         return replace(_NOTHING, compile=done.steps[0], compiled=True)
-    return _not_compiled(launcher, simulator, batch, source, done)
+    return _not_compiled(launcher, simulator, batch, done)
 
 
 def probe(launcher: Launcher, simulator: Cosimulator) -> None:
@@ -161,7 +200,8 @@ def probe(launcher: Launcher, simulator: Cosimulator) -> None:
     bench = CocotbBench((SourceFile("test_probe.py", test),))
     ports = (Port("a", "input", 1), Port("b", "output", 1))
     task = Task(id="probe", prompt="", module="probe", ports=ports, reference=module, oracle=bench)
-    trial = run_alone(launcher, simulator, task, module)
+    batch = make_batch(task, [module], simulator.secret)
+    trial = _trial_alone(launcher, simulator, batch, _run(launcher, simulator, batch, launcher.limits.simulate_cpu))
     if trial.report is None or not trial.report.clean:
         words = (trial.tests.message if trial.tests else "") or trial.last_log.strip().rpartition("\n")[2]
         raise VerievalError(
@@ -184,7 +224,7 @@ def _files(engine: Simulator, batch: Batch) -> dict[str, bytes]:
         "module": bench.module,
         "inner": inner(batch.secret),
         "slots": [[slot.name, ports] for slot in batch.slots],
-        "timeout_us": _TEST_US,
+        "timeout_us": TEST_US,
         "shadows": batch.shadows,
         "secret": batch.secret,
         "patience": _PATIENCE if len(batch.files) > 1 else 0,
@@ -286,13 +326,14 @@ def _trial(done: Done, batch: Batch, result: SlotResult | None, *, share: int = 
     )
 
 
-def _not_compiled(launcher: Launcher, simulator: Cosimulator, batch: Batch, source: str, done: Done) -> Trial:
+def _not_compiled(launcher: Launcher, simulator: Cosimulator, batch: Batch, done: Done) -> Trial:
     log = batch.restore(done.printed.get("compile.log", ""))
     compiled = compiler_end(done.steps[0], log)
     trial = replace(_NOTHING, compile=compiled, compile_log=cut(log))
     if compiled.signal:
         return trial
     flags = cocotb_bench(batch.task).compile_flags
+    (source,) = batch.sources
     alone, alone_log = compile_alone(launcher, simulator.engine.toolchain, flags, batch.task.module, source)
     return replace(trial, alone=alone, alone_log=cut(alone_log))
 

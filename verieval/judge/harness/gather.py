@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from verieval.errors import VerievalError
-from verieval.judge.evidence import Evidence, driven_inputs, settled
+from verieval.judge.evidence import Evidence, ruled, settled
 from verieval.judge.harness import trial
 from verieval.judge.harness.layout import beside, harness_bench, lay_out
 from verieval.judge.harness.packages import find_harness_python
@@ -60,12 +60,11 @@ class Harnesses:
         def job(tools: Tools) -> Evidence:
             self._prove(tools)
             admitted = (
-                _Admitted(ruling, lay_out(harness_bench(task), source)) if ruling else _admit(tools, task, source)
+                _Admitted(ruling, lay_out(harness_bench(task), source)) if ruling else self._admit(tools, task, source)
             )
             if admitted.ruling.outcome:
                 # It is not simulated; Icarus decides whether it compiles.
-                plain = trial.compile_only(tools.launcher, self._container, task, admitted.files)
-                return Evidence(admitted.ruling, None, plain)
+                return Evidence(admitted.ruling, None, self._compiled(tools, task, admitted.files))
             return Evidence(admitted.ruling, self._settled(tools, task, admitted.files), None)
 
         return self._workers.submit(job, priority)
@@ -90,25 +89,30 @@ class Harnesses:
             tools, lambda slack: trial.run_harness(tools.launcher, self._container, task, files, slack=slack)
         )
 
+    def _compiled(self, tools: Tools, task: Task, files: dict[str, str]) -> Trial:
+        """What the compiler alone says, however busy the machine was."""
+        return settled(
+            tools, lambda slack: trial.compile_only(tools.launcher, self._container, task, files, slack=slack)
+        )
 
-def _admit(tools: Tools, task: Task, source: str) -> _Admitted:
-    """Ask the policy of the candidate, and where it needs them of the problem's own modules with it."""
-    bench = harness_bench(task)
-    files = lay_out(bench, source)
+    def _admit(self, tools: Tools, task: Task, source: str) -> _Admitted:
+        """Ask the policy of the candidate, and where it needs them of the problem's own modules with it."""
+        bench = harness_bench(task)
+        files = lay_out(bench, source)
 
-    def ask(text: str) -> Ruling:
-        return tools.admission.ask(text, task.module, frozenset(), driven_inputs(task))
+        def ask(text: str) -> Ruling:
+            return ruled(tools, self._container.toolchain, task, text, rooted=False)
 
-    ruling = ask(source)
-    others = beside(files, bench)
-    together = False
-    if ruling.outcome in ("not_self_contained", "elaboration") and others:
-        wider = ask("\n".join([source, *others.values()]))
-        # A fault of the other files is no fault of the candidate: then what was said of it alone stands.
-        if not wider.outcome or wider.line <= source.count("\n") + 1:
-            ruling, together = wider, True
-    if ruling.outcome or ruling.faithful:
-        return _Admitted(ruling, files)
-    # What was admitted is what is compiled: the text with its macros expanded, with all that it was read with.
-    emptied = dict.fromkeys(others, "") if together else {}
-    return _Admitted(ruling, files | emptied | {bench.targets[0]: ruling.source})
+        ruling = ask(source)
+        others = beside(files, bench)
+        together = False
+        if ruling.outcome in ("not_self_contained", "elaboration") and others:
+            wider = ask("\n".join([source, *others.values()]))
+            # A fault of the other files is no fault of the candidate: then what was said of it alone stands.
+            if not wider.outcome or wider.line <= source.count("\n") + 1:
+                ruling, together = wider, True
+        if ruling.outcome or ruling.faithful:
+            return _Admitted(ruling, files)
+        # What was admitted is what is compiled: the text with its macros expanded, with all that it was read with.
+        emptied = dict.fromkeys(others, "") if together else {}
+        return _Admitted(ruling, files | emptied | {bench.targets[0]: ruling.source})

@@ -67,7 +67,7 @@ def run_harness(
     full = launcher.sandbox.holds and done.free < MIB
     if result.tests is not None or result.built or trial.last.signal or full:
         return replace(trial, full=full)
-    compiled = replace(compile_only(launcher, container, task, files), official=trial.official)
+    compiled = replace(compile_only(launcher, container, task, files, slack=slack), official=trial.official)
     if compiled.alone is not None and compiled.alone.returncode == 0:
         # It does not fit the harness; or that broke off before it came to compile anything.
         log = result.log or done.printed.get(_out(len(done.steps) - 1), "")
@@ -75,13 +75,15 @@ def run_harness(
     return compiled
 
 
-def compile_only(launcher: Launcher, container: Container, task: Task, files: Mapping[str, str]) -> Trial:
+def compile_only(
+    launcher: Launcher, container: Container, task: Task, files: Mapping[str, str], *, slack: float = 1.0
+) -> Trial:
     """What the compiler says of a candidate with the files beside it. Raises as :func:`run_harness` does."""
     bench = harness_bench(task)
     others = {name.replace("/", "_"): text for name, text in beside(files, bench).items()}
     texts = {CANDIDATE: files[bench.targets[0]], **others}
     argv = (*container.toolchain.iverilog, "-g2012", "-s", task.module, "-t", "null", *texts)
-    step = Step(argv, launcher.limits.compile_cpu, "alone.log")
+    step = Step(argv, launcher.limits.compile_cpu * slack, "alone.log")
     done = launcher.run({name: text.encode("utf-8", "replace") for name, text in texts.items()}, [step])
     log = done.printed["alone.log"]
     alone = compiler_end(done.steps[0], log)
