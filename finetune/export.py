@@ -16,6 +16,7 @@ from finetune.material import Material
 from finetune.recipe import Recipe
 from verieval import __version__
 from verieval.chat import TURN_ENDS
+from verieval.files import read_file
 from verieval.run.jsonl import dump_json, load_json, write_atomically
 from verieval.run.manifest import describe_machine
 
@@ -36,6 +37,7 @@ def training_manifest(recipe: Recipe, material: Material) -> dict[str, Any]:
         "verieval": __version__,
         "recipe_sha256": recipe.sha256,
         "recipe": recipe.as_dict(),
+        "config_sha256": _file_sha256(recipe.model.config_path) if recipe.model.config else None,
         "data": dict(material.data),
         "prompt_sha256": material.prompt_sha256,
         "chat_template_sha256": hashlib.sha256(material.template.encode()).hexdigest(),
@@ -44,6 +46,10 @@ def training_manifest(recipe: Recipe, material: Material) -> dict[str, Any]:
         "versions": {name: _version(name) for name in _PACKAGES[recipe.backend]},
         "machine": describe_machine(),
     }
+
+
+def _file_sha256(path: Path) -> str:
+    return hashlib.sha256(read_file(path, name=f"model.config: {path}")).hexdigest()
 
 
 def _version(name: str) -> str | None:

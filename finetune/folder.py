@@ -44,6 +44,11 @@ def claim(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
             f"{folder} holds the run of another recipe (it differs in {', '.join(places[:3]) or 'its hash'}"
             f"{' and more' if len(places) > 3 else ''}); give --out another folder, or the recipe as it was"
         )
+    if stored.get("config_sha256") != manifest.get("config_sha256"):
+        raise VerievalError(
+            f"{folder} holds the run of another model (the file that model.config names has changed since); give --out "
+            "another folder, or restore the file"
+        )
     if (stored.get("data") or {}).get("sha256") != manifest["data"]["sha256"]:
         raise VerievalError(
             f"{folder} holds a run on other data (the rows that the same recipe gives have changed since); give --out "

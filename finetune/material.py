@@ -26,7 +26,7 @@ class Material:
         template: text of the chat template that rendered the rows.
         end_of_turn: id of the token that ends the assistant's turn; None where it is not known.
         system_sha256: of the rows' system turns, see :func:`system_turns`; None where there are too many.
-        prompt_sha256: of the prompt template that made the users' turns, where one of this project's did.
+        prompt_sha256: of the prompt template that made the users' turns, where one of this project's made them all.
     """
 
     rows: Sequence[TokenRow]
@@ -62,6 +62,7 @@ def prepare(recipe: Recipe, *, progress: Any = None) -> Material:
         data.template,
         data.renderer.get("end_of_turn"),
         system_turns(data.train, tokenizer),
+        data.prompt_sha256,
     )
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -49,6 +49,7 @@ class ModelSpec:
         chat_format: ``auto`` takes the checkpoint's own chat template; otherwise one of this project's formats.
         qk_norm_init: first value of the query and key norms of random weights; 1.0 is transformers' own. With Gemma 4's
             attention scale of 1.0 and small heads, 1.0 starts with logits that are far too large.
+        folder: of the recipe's file, which no key sets. It is no part of the recipe, whose hash is the same anywhere.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -60,6 +61,19 @@ class ModelSpec:
     compute_dtype: Dtype
     chat_format: Literal["auto", "gemma4", "chatml", "llama3"]
     qk_norm_init: Positive = 1.0
+    folder: str = field(default="", init=False, compare=False, repr=False)
+
+    @property
+    def config_path(self) -> Path:
+        """``config``, seen from the working folder."""
+        return Path(self.folder, self.config)
+
+    @property
+    def tokenizer_source(self) -> str:
+        """Folder, seen from the working folder, or hub id of the tokenizer."""
+        if self.config:
+            return str(Path(self.folder, self.tokenizer))
+        return self.tokenizer or self.source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +239,7 @@ class Recipe:
     def as_dict(self) -> dict[str, Any]:
         """The recipe as JSON values, defaults written out: what ``training.json`` holds."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        del plain["model"]["folder"]
         return plain
 
     @property
@@ -308,7 +323,7 @@ _COMBINATIONS: tuple[tuple[Callable[[Recipe], bool], str, str], ...] = (
 def load_recipe(name: str, changes: Sequence[str] = ()) -> Recipe:
     """Read a recipe, a TOML file or one that ships.
 
-    Paths of ``[model]`` (``config``, and with it ``tokenizer``) are made absolute from the file's folder.
+    Paths of ``[model]`` (``config``, and with it ``tokenizer``) are meant from the file's folder.
 
     Args:
         name: a path, or one of :data:`SHIPPED`.
@@ -328,7 +343,9 @@ def load_recipe(name: str, changes: Sequence[str] = ()) -> Recipe:
     content = _parse(read_file(path, name=f"the recipe {path}"), path)
     for change in changes:
         _lay(content, change)
-    return _resolve(read_recipe(content, str(path)), path.parent)
+    recipe = read_recipe(content, str(path))
+    object.__setattr__(recipe.model, "folder", str(path.parent.resolve()))
+    return recipe
 
 
 def read_recipe(content: Mapping[str, Any], name: str) -> Recipe:
@@ -379,16 +396,6 @@ def _lay(content: dict[str, Any], change: str) -> None:
             raise VerievalError(f"{change!r} cannot be laid over the recipe: {part} is no table")
         place = inner
     place[names[-1]] = parsed
-
-
-def _resolve(recipe: Recipe, folder: Path) -> Recipe:
-    from dataclasses import replace
-
-    if not recipe.model.config:
-        return recipe
-    model = recipe.model
-    config, tokenizer = ((folder / part).resolve() for part in (model.config, model.tokenizer))
-    return replace(recipe, model=replace(model, config=str(config), tokenizer=str(tokenizer)))
 
 
 def _refuse(value: object) -> Any:

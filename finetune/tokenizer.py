@@ -20,7 +20,7 @@ def load_tokenizer(spec: ModelSpec) -> Any:
         VerievalError: the torch extra is missing, there is no tokenizer, or it has no Rust core, which alone says
             where in a text its tokens are.
     """
-    name = spec.tokenizer or spec.source
+    name = spec.tokenizer_source
     try:
         from transformers import AutoTokenizer
     except ImportError as error:

@@ -21,6 +21,7 @@ from finetune.data.conversation import (
     Dropped,
 )
 from finetune.data.filters import Compiler, Overlap
+from finetune.data.prompts import PromptFinder
 from finetune.data.reading import Rows, open_rows
 from finetune.data.sources import Layout, layout_of, to_conversation
 from finetune.data.tokens import Renderer
@@ -48,6 +49,7 @@ class Dataset:
         filters: what compiled and what was searched for, where the recipe asks for it.
         renderer: ``chat_template_sha256``, ``format``, ``generation_prompt_ids`` and ``end_of_turn``.
         template: Jinja text of the chat template, which an export has to carry.
+        prompt_sha256: of the prompt of this project that made all users' turns, where one did.
         sha256: fingerprint of all ids and roles, in order.
     """
 
@@ -58,6 +60,7 @@ class Dataset:
     filters: Mapping[str, Any]
     renderer: Mapping[str, Any]
     template: str
+    prompt_sha256: str | None
     sha256: str
 
     def describe(self) -> dict[str, Any]:
@@ -97,7 +100,7 @@ def load_dataset(recipe: Recipe, tokenizer: Any, *, progress: Progress | None = 
             stack.enter_context(Overlap(data.overlap)) if data.overlap else None,
             stack.enter_context(Compiler()) if data.compiles else None,
         )
-        reader = _Reader(recipe, renderer, filters, progress or (lambda *_: None))
+        reader = _Reader(recipe, renderer, filters, progress or (lambda *_: None), PromptFinder())
         read = [reader.read(index, spec, layouts[index]) for index, spec in enumerate(data.sources)]
     rows = [row for source_rows, _ in read for row in source_rows]
     train, heldout, also = _hold_out(rows, data.heldout, data.seed, reader.dropped)
@@ -110,6 +113,7 @@ def load_dataset(recipe: Recipe, tokenizer: Any, *, progress: Progress | None = 
         filters=filters.describe(),
         renderer=renderer.describe(),
         template=template,
+        prompt_sha256=reader.prompts.sha256,
         sha256=fingerprint([*train, *heldout]),
     )
 
@@ -132,6 +136,7 @@ class _Reader:
     renderer: Renderer
     filters: _Filters
     progress: Progress
+    prompts: PromptFinder
     dropped: Counter[str] = field(default_factory=Counter)
 
     def read(self, number: int, spec: SourceSpec, layout: Layout) -> tuple[list[TokenRow], dict[str, Any]]:
@@ -187,6 +192,9 @@ class _Reader:
             for conversation, answer in zip(left, refused(left), strict=True):
                 if answer:
                     tokens[id(conversation)] = Dropped(conversation.name, reason)
+        for conversation in conversations:
+            if isinstance(tokens[id(conversation)], TokenRow):
+                self.prompts.see(conversation.messages)
         return [(tokens[id(item)], item.licence) if isinstance(item, Conversation) else (item, "") for item in read]
 
     def _questions(self) -> list[tuple[str, Callable[[Sequence[Conversation]], list[bool]]]]:

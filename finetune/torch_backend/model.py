@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -188,7 +187,7 @@ def _random(spec: ModelSpec) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     try:
-        content = json.loads(read_file(Path(spec.config), name=f"model.config: {spec.config}"))
+        content = json.loads(read_file(spec.config_path, name=f"model.config: {spec.config}"))
         config = AutoConfig.for_model(**content)
         make: Any = AutoModelForCausalLM.from_config
         return make(config, dtype=DTYPES[spec.dtype], attn_implementation="sdpa")

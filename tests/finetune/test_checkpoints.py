@@ -99,6 +99,8 @@ def test_a_folder_is_claimed_once(tmp_path):
     other = {**manifest, "recipe": {"a": {"b": 2}}, "recipe_sha256": "z"}
     with pytest.raises(VerievalError, match=r"another recipe \(it differs in a\.b\)"):
         claim(tmp_path, other)
+    with pytest.raises(VerievalError, match="another model"):
+        claim(tmp_path, {**manifest, "config_sha256": "v"})
     with pytest.raises(VerievalError, match="other data"):
         claim(tmp_path, {**manifest, "data": {"sha256": "w"}})
     (tmp_path / "training.json").write_text("{")

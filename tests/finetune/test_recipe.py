@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
+import finetune
 from finetune.recipe import Recipe, load_recipe, read_recipe
 from verieval.errors import VerievalError
 
@@ -147,6 +150,26 @@ def test_no_such_recipe(tmp_path):
         load_recipe("gemma-4")
     with pytest.raises(VerievalError, match="cannot be read"):
         load_recipe(str(tmp_path / "none.toml"))
+
+
+def test_a_recipe_is_the_same_wherever_its_file_lies(tmp_path):
+    text = (Path(finetune.__file__).parent / "recipes" / "nano.toml").read_text()
+    found = []
+    for name in ("a", "b"):
+        folder = tmp_path / name / "recipes"
+        folder.mkdir(parents=True)
+        (folder / "nano.toml").write_text(text)
+        recipe = load_recipe(str(folder / "nano.toml"))
+        assert recipe.model.config_path.resolve() == tmp_path / name / "nano" / "config.json"
+        assert str(tmp_path) not in json.dumps(recipe.as_dict())
+        found.append(recipe)
+    assert found[0] == found[1] == load_recipe("nano")
+    assert found[0].sha256 == found[1].sha256 == load_recipe("nano").sha256
+
+
+def test_no_key_sets_the_folder(file):
+    with pytest.raises(VerievalError, match=r"model.folder: there is no such key"):
+        load_recipe(str(file), ["model.folder=x"])
 
 
 GEMMA = ("gemma-4-31b-lora", "gemma-4-e2b-lora")
