@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -108,6 +109,7 @@ def export(
             _add_processor(part, manifest["recipe"]["model"])
         (part / "README.md").unlink(missing_ok=True)  # peft's form, not filled in
         write_atomically(part / MANIFEST, dump_json(whole))
+        _share(part)
         final = folder / name
         shutil.rmtree(final, ignore_errors=True)
         part.replace(final)
@@ -116,6 +118,14 @@ def export(
     shutil.rmtree(temporary, ignore_errors=True)
     backend.agree(False)
     return written
+
+
+def _share(folder: Path) -> None:
+    """Permissions as any new file has them: safetensors leaves weights that their owner alone may read."""
+    mask = os.umask(0)
+    os.umask(mask)
+    for path in folder.iterdir():
+        path.chmod(0o666 & ~mask)
 
 
 def _add_tokenizer(folder: Path, tokenizer: Any, template: str) -> None:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the model that ships, nano, on the small ones of the project's own tasks; then scores two sets of answers, on those of the
-# tasks that they answer, and compares them. Repeated, it goes on where it stopped.
+# Runs the model that ships, nano, on 24 designs of the kinds that it was trained for, with parameters that it has never seen, and
+# on the smallest of the project's own tasks, which are beyond it. Then scores two sets of answers, on those of the tasks that they
+# answer, and compares them. Repeated, it goes on where it stopped.
 # Needs `verieval` with torch on PATH (`make demo` sees to it) and Icarus Verilog.  OUT=DIR chooses where the run folders go.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,8 +21,13 @@ step() { say "$*"; "$@"; }
 # Tools that only other commands need may be absent; of one that is needed here, the next step says what to do.
 step verieval doctor || true
 step verieval bench check verieval --references-only
-step verieval run --model nano --tasks level:unit --out "$out/nano"
+if [ ! -d "$out/unseen" ]; then
+    step python -m finetune.data.synth.evaluate make --out "$out/sets" --count 24 --seed 7
+    step python -m finetune.data.synth.evaluate suite "$out/sets/parameters.jsonl" --out "$out/unseen"
+fi
+step verieval run --model nano --data "$out/unseen" --max-tokens 640 --out "$out/nano"
+step verieval run --model nano --tasks level:unit --max-tokens 640 --out "$out/nano-unit"
 step verieval score examples/completions.jsonl --benchmark verieval --present-only --out "$out/a"
 step verieval score examples/completions-b.jsonl --benchmark verieval --present-only --out "$out/b"
 step verieval compare "$out/a" "$out/b"
-say "The runs are in $out/nano, $out/a and $out/b; 'verieval report $out/nano' shows the first again."
+say "The runs are in $out/nano, nano-unit, a and b; 'verieval report $out/nano' shows the first again."

@@ -164,6 +164,8 @@ def test_what_a_run_says_and_leaves(undisturbed):
         names = {path.name for path in (folder / name).iterdir()}
         assert {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "training.json"} <= names
         assert "README.md" not in names
+        # Whoever may read one file of them may read all, as with files that any program makes.
+        assert len({path.stat().st_mode for path in (folder / name).iterdir()}) == 1
     assert not list(folder.glob("*.tmp")) + list(folder.glob(".*.tmp"))
 
 
