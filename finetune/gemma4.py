@@ -154,22 +154,23 @@ class Gemma4Config:
         return tuple(result)
 
 
+_Groups = tuple[tuple[int, tuple[Run, ...]], ...]
+
+
 @lru_cache(maxsize=1024)
-def _groups(shapes: tuple[LayerShape, ...]) -> tuple[int, tuple[tuple[int, tuple[Run, ...]], ...]]:
-    """The number of runs that are compiled, and the repeated groups; the first of the best in order of their size."""
+def _groups(shapes: tuple[LayerShape, ...]) -> tuple[int, _Groups]:
+    """The number of runs that are compiled, and the repeated groups: as few as there can be of both."""
     if not shapes:
         return 0, ()
-    best: tuple[int, tuple[tuple[int, tuple[Run, ...]], ...]] | None = None
+    found: list[tuple[int, _Groups]] = []
     for size in range(1, len(shapes) + 1):
         group, repeats = shapes[:size], 1
         while shapes[repeats * size : (repeats + 1) * size] == group:
             repeats += 1
         runs = tuple(Run(shape, len(list(part))) for shape, part in groupby(group))
         cost, rest = _groups(shapes[repeats * size :])
-        if best is None or len(runs) + cost < best[0]:
-            best = (len(runs) + cost, ((repeats, runs), *rest))
-    assert best is not None
-    return best
+        found.append((len(runs) + cost, ((repeats, runs), *rest)))
+    return min(found, key=lambda result: (result[0], len(result[1])))
 
 
 # ---- reading ----------------------------------------------------------------------------------------------------------

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from finetune.data.batch import Batch
+from finetune.data.batch import Batch, collate
 from finetune.gemma4 import Gemma4Config, load_config
+from finetune.jax_backend.gemma4 import Gemma4
+from finetune.jax_backend.weights import load_weights
+from finetune.recipe import LoraSpec
 from tests.finetune.torch_backend.cases import ROWS, VOCABULARY
-from finetune.data.batch import collate
 
 LENGTH = 96
 _BASE: Mapping[str, Any] = {
@@ -77,9 +80,39 @@ def save_model(model: Any, folder: Path) -> Path:
     return folder
 
 
-def config_of(folder: Path) -> Gemma4Config:
-    """Read back."""
-    return load_config(folder)
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The same weights in both frameworks."""
+
+    torch: Any
+    folder: Path
+    config: Gemma4Config
+    weights: dict[str, Any]
+
+    @staticmethod
+    def read(model: Any, folder: Path) -> Model:
+        config = load_config(folder)
+        return Model(model, folder, config, load_weights(folder, config, "float32"))
+
+    @property
+    def jax(self) -> Gemma4:
+        return Gemma4(self.config, self.weights)
+
+    def reference(self, batch: Batch) -> np.ndarray[Any, Any]:
+        """transformers' logits, rows told apart by their positions."""
+        import torch
+
+        ids, positions = (torch.from_numpy(array).long() for array in (batch.ids, batch.positions))
+        with torch.no_grad():
+            found = self.torch(input_ids=ids, position_ids=positions, attention_mask=None, use_cache=False)
+        return found.logits.numpy()
+
+
+def lora(**changes: Any) -> LoraSpec:
+    """Adapters on every projection of the layers."""
+    names = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    values = {"rank": 4, "alpha": 8.0, "dropout": 0.0, "targets": names, "optional": ("k_proj", "v_proj"), **changes}
+    return LoraSpec(**values)
 
 
 def packed() -> Batch:

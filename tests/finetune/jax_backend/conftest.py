@@ -9,10 +9,32 @@ import pytest
 if "jax" not in sys.modules:
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_force_host_platform_device_count" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count=4".strip()
+        # What is compiled here runs once or twice, so it is compiled quickly.
+        flags += " --xla_force_host_platform_device_count=4 --xla_backend_optimization_level=0"
+        os.environ["XLA_FLAGS"] = flags.strip()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 pytest.importorskip("jax")
 pytest.importorskip("flax")
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
+
+from pathlib import Path
+
+from tests.finetune.jax_backend.cases import SHAPES, Model, make_model, save_model
+
+
+@pytest.fixture(scope="session")
+def model_of(tmp_path_factory):
+    """A small model by the name of its shape, made and read once."""
+    kept: dict[str, Model] = {}
+
+    def get(name: str) -> Model:
+        assert name in SHAPES
+        if name not in kept:
+            torch_model = make_model(name)
+            folder: Path = save_model(torch_model, tmp_path_factory.mktemp("models") / name)
+            kept[name] = Model.read(torch_model, folder)
+        return kept[name]
+
+    return get
