@@ -106,7 +106,9 @@ MODEL_ROWS = (
         "(depth ple) embed",
         _ple,
     ),
-    _row("per_layer_projection_norm.weight", "ple_scale", "norm", "per_layer_projection_norm.weight", "ple_scale", _ple),
+    _row(
+        "per_layer_projection_norm.weight", "ple_scale", "norm", "per_layer_projection_norm.weight", "ple_scale", _ple
+    ),
     _row("norm.weight", "scale", "norm", "norm.weight", "scale"),
 )
 # Rows of the embedding, so that the loss reads both in one way; it is there only where they are not tied.
@@ -255,7 +257,9 @@ def tensors(config: Gemma4Config) -> tuple[Tensor, ...]:
     """All arrays of the base model, in the order of the table: the model's own, then layer by layer."""
     whole = config.layers[0]
     result = [
-        Tensor(row.path, row, named.shape(row.axes, sizes(config, whole)), named.flat(row.axes), (), _pairs(config, whole))
+        Tensor(
+            row.path, row, named.shape(row.axes, sizes(config, whole)), named.flat(row.axes), (), _pairs(config, whole)
+        )
         for row in (*MODEL_ROWS, HEAD_ROW)
         if row.where(config, whole)
     ]

@@ -109,7 +109,9 @@ def open_folder(folder: Path) -> Stored:
     if not index.is_file():
         single = folder / SINGLE
         if not single.is_file():
-            raise VerievalError(f"{folder} has neither {SINGLE} nor {INDEX}; give a folder with a safetensors checkpoint")
+            raise VerievalError(
+                f"{folder} has neither {SINGLE} nor {INDEX}; give a folder with a safetensors checkpoint"
+            )
         return Stored(folder, _read_header(single))
     weight_map = _weight_map(index)
     entries: dict[str, Entry] = {}
@@ -128,7 +130,9 @@ def open_folder(folder: Path) -> Stored:
 def _weight_map(index: Path) -> dict[str, str]:
     try:
         found = json.loads(read_file(index))["weight_map"]
-        if isinstance(found, dict) and all(isinstance(file, str) and Path(file).name == file for file in found.values()):
+        if isinstance(found, dict) and all(
+            isinstance(file, str) and Path(file).name == file for file in found.values()
+        ):
             return found
     except (ValueError, TypeError, KeyError, RecursionError):
         pass

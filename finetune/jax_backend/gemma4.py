@@ -128,9 +128,7 @@ class Gemma4(nnx.Module):
     ) -> tuple[Array, Array]:
         """Objective and NLL of each position, see :func:`finetune.jax_backend.loss.chunked_nll`."""
         hidden = self.hidden(ids, positions, segments, compute, key=key)
-        head = Head(
-            self.config.softcap, compute.loss_chunk, compute.dtype, train=not self.adapted, mesh=compute.mesh
-        )
+        head = Head(self.config.softcap, compute.loss_chunk, compute.dtype, train=not self.adapted, mesh=compute.mesh)
         return chunked_nll(head, hidden, self.head, targets, coefficients)
 
     def decode(

@@ -173,9 +173,7 @@ class Attention(nnx.Module):
         if not shape.shares:
             self.k_norm = Norm(weights.inner("k_norm"), eps)
 
-    def __call__(
-        self, values: Array, call: Call, shared: KeyValue | None, cache: Any
-    ) -> tuple[Array, KeyValue, Any]:
+    def __call__(self, values: Array, call: Call, shared: KeyValue | None, cache: Any) -> tuple[Array, KeyValue, Any]:
         """Output, shape (sequences, length, width); keys and values for layers that share; the cache.
 
         Args:

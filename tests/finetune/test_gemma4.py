@@ -50,7 +50,9 @@ MODELS = {"31b": GEMMA_31B, "e2b": E2B, "e4b": E4B, "nano": json.loads(NANO.read
 
 
 def groups(config):
-    return [(part.start, part.repeats, [(run.shape.kind[:4], run.count) for run in part.runs]) for part in config.segments]
+    return [
+        (part.start, part.repeats, [(run.shape.kind[:4], run.count) for run in part.runs]) for part in config.segments
+    ]
 
 
 def test_layers_are_grouped_as_they_repeat():

@@ -12,7 +12,9 @@ from finetune.recipe import LoraSpec
 from tests.finetune.test_gemma4 import E2B, GEMMA_31B, MODELS
 from verieval.errors import VerievalError
 
-SPEC = LoraSpec(rank=64, alpha=64.0, dropout=0.0, targets=("q_proj", "k_proj", "v_proj", "down_proj"), optional=("v_proj",))
+SPEC = LoraSpec(
+    rank=64, alpha=64.0, dropout=0.0, targets=("q_proj", "k_proj", "v_proj", "down_proj"), optional=("v_proj",)
+)
 
 
 def shapes(config, prefix):

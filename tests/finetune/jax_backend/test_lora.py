@@ -35,9 +35,7 @@ def with_peft(model: Model, name: str, spec):
 
 
 def to_jax(model: Model, spec, values):
-    found = {
-        tensor.path: np.zeros(tensor.shape, np.float32) for tensor in adapters(model.config, spec)
-    }
+    found = {tensor.path: np.zeros(tensor.shape, np.float32) for tensor in adapters(model.config, spec)}
     for place in places(adapters(model.config, spec), "transformers", "base_model.model.model."):
         value = values.pop(place.name.replace(".weight", ".default.weight"))
         assert value.shape == place.shape
