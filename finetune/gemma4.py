@@ -143,7 +143,8 @@ class Gemma4Config:
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """The layers as repeated groups with as few different runs as possible; no segment mixes layers with their own
-        keys and values and layers that share."""
+        keys and values and layers that share.
+        """
         result: list[Segment] = []
         start = 0
         for _, part in groupby(self.layers, key=lambda shape: shape.shares):
@@ -173,7 +174,7 @@ def _groups(shapes: tuple[LayerShape, ...]) -> tuple[int, _Groups]:
     return min(found, key=lambda result: (result[0], len(result[1])))
 
 
-# ---- reading ----------------------------------------------------------------------------------------------------------
+# ---- reading --------------------------------------------------------------------------------------------------------
 
 # Fields that the text model must not have, and why; by name, so that nothing is left out in silence.
 _REFUSED: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
@@ -313,8 +314,8 @@ def _layers(fields: _Fields) -> tuple[LayerShape, ...]:
         kv_heads, head_dim = sizes(index, kind)
         if heads % kv_heads or head_dim % 2:
             raise VerievalError(
-                f"{fields.name}: layer {index} has {heads} heads of {head_dim} for {kv_heads} KV heads: heads must be a "
-                "multiple of KV heads, and the size even"
+                f"{fields.name}: layer {index} has {heads} heads of {head_dim} for {kv_heads} KV heads: heads must be "
+                "a multiple of KV heads, and the size even"
             )
         result.append(
             LayerShape(

@@ -54,7 +54,8 @@ def convert(array: Any, theirs: str, ours: str, sizes: Sizes) -> Any:
 
     Args:
         array: of NumPy, or of anything with its ``reshape`` and ``transpose``; its shape is that of ``theirs``.
-        theirs, ours: the axes that it has and those that it gets; the same names in both.
+        theirs: the axes that it has.
+        ours: those that it gets; the same names.
         sizes: of every name.
 
     Returns:

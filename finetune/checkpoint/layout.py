@@ -5,7 +5,7 @@ decays, a norm, …) and to which linear module it belongs. All else follows fro
 stacks of equal layers that JAX scans over, shardings, adapters, and what a checkpoint must hold.
 
 Names of axes: ``vocab embed heads kv_heads head_dim mlp`` as usual; ``ple`` and ``ple_vocab`` of the per-layer
-embeddings, ``depth`` the layers that these have in one tensor; ``rank`` of adapters; ``scale`` of a norm's weights, which
+embeddings, ``depth`` the layers that these have in one tensor; ``rank`` of adapters; ``scale`` of a norm, which
 every device holds whole; ``groups`` and ``repeats`` in front, where layers are stacked.
 """
 
@@ -322,7 +322,7 @@ def _pairs(config: Gemma4Config, shape: LayerShape) -> tuple[tuple[str, int], ..
     return tuple(sizes(config, shape).items())
 
 
-# ---- what a checkpoint holds ------------------------------------------------------------------------------------------
+# ---- what a checkpoint holds ----------------------------------------------------------------------------------------
 
 
 def places(arrays: Iterable[Tensor], naming: str, prefix: str) -> tuple[Place, ...]:
@@ -350,7 +350,8 @@ def places(arrays: Iterable[Tensor], naming: str, prefix: str) -> tuple[Place, .
 
 def find_prefix(names: Iterable[str], config: Gemma4Config) -> str:
     """What stands before the text model's names in a checkpoint: transformers' own for the config, or another of its
-    classes' (a text model may lie in a multimodal checkpoint's names, and the reverse)."""
+    classes' (a text model may lie in a multimodal checkpoint's names, and the reverse).
+    """
     known = set(names)
     for prefix in (config.prefix, "model.language_model.", "model.", "language_model.", ""):
         if f"{prefix}norm.weight" in known:

@@ -151,7 +151,8 @@ def rotate(values: Array, cosine: Array, sine: Array) -> Array:
 
     Args:
         values: shape (sequences, length, heads, size).
-        cosine, sine: from :func:`angles`.
+        cosine: from :func:`angles`.
+        sine: the same.
     """
     first, second = jnp.split(values.astype(jnp.float32), 2, axis=-1)
     cosine, sine = cosine[:, :, None], sine[:, :, None]

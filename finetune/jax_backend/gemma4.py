@@ -97,7 +97,9 @@ class Gemma4(nnx.Module):
         """What the decoder gives after its last norm, for packed sequences.
 
         Args:
-            ids, positions, segments: of a :class:`finetune.data.batch.Batch`, shape (sequences, length).
+            ids: of a :class:`finetune.data.batch.Batch`, shape (sequences, length).
+            positions: the same.
+            segments: the same.
             compute: how.
             key: of the adapters' dropout; None is evaluation.
 
@@ -144,7 +146,8 @@ class Gemma4(nnx.Module):
         """The decoder with attention of the caller's choice: what sampling with a cache builds on.
 
         Args:
-            ids, positions: shape (sequences, length).
+            ids: shape (sequences, length).
+            positions: the same shape.
             compute: how.
             attend: called in every layer.
             key: of the adapters' dropout; None is evaluation.
@@ -186,7 +189,8 @@ class Gemma4(nnx.Module):
 
 def split(model: Gemma4) -> tuple[Any, nnx.State[Any, Any], nnx.State[Any, Any]]:
     """A model's structure, what is trained of it (adapters where it has them), and the rest; :func:`nnx.merge` joins
-    them again."""
+    them again.
+    """
     graph, trained, rest = nnx.split(model, Adapter if model.adapted else nnx.Param, ...)
     return graph, trained, rest
 
@@ -197,7 +201,7 @@ def by_path(state: Any) -> dict[str, Any]:
     return {".".join(map(str, path)): variable[...] for path, variable in nnx.to_flat_state(state)}
 
 
-# ---- scanning ---------------------------------------------------------------------------------------------------------
+# ---- scanning -------------------------------------------------------------------------------------------------------
 
 
 def _segment(

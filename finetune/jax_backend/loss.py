@@ -44,7 +44,8 @@ def make_logits(hidden: Array, weight: Array, softcap: float | None, dtype: str)
     Args:
         hidden: what the decoder gives after its last norm, shape (sequences, length, width).
         weight: shape (vocabulary, width).
-        softcap, dtype: see :class:`Head`.
+        softcap: see :class:`Head`.
+        dtype: the same.
     """
     logits = jnp.einsum(
         "btd,vd->btv",

@@ -86,7 +86,8 @@ def make_mesh(fsdp: int, tp: int, devices: Sequence[Any] | None = None) -> Mesh:
     """A mesh of the first ``fsdp * tp`` devices.
 
     Args:
-        fsdp, tp: its sides.
+        fsdp: its first side.
+        tp: its second.
         devices: to take instead of all that there are (those of a described topology, for compiling alone).
 
     Raises:
@@ -95,8 +96,8 @@ def make_mesh(fsdp: int, tp: int, devices: Sequence[Any] | None = None) -> Mesh:
     have = list(jax.devices() if devices is None else devices)
     if fsdp * tp > len(have):
         raise VerievalError(
-            f"parallel.fsdp {fsdp} x parallel.tp {tp} needs {fsdp * tp} devices, and there are {len(have)}: lower one of "
-            "them"
+            f"parallel.fsdp {fsdp} x parallel.tp {tp} needs {fsdp * tp} devices, and there are {len(have)}: lower one "
+            "of them"
         )
     return Mesh(np.array(have[: fsdp * tp], dtype=object).reshape(fsdp, tp), MESH_AXES)
 

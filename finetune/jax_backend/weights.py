@@ -67,7 +67,8 @@ def read_arrays(
     stored: Stored, arrays: Iterable[Tensor], prefix: str, dtype: str, *, mesh: Mesh | None = None
 ) -> dict[str, Array]:
     """Arrays by path from files under transformers' naming, which :func:`finetune.checkpoint.layout.account` has seen;
-    see :func:`load_weights`."""
+    see :func:`load_weights`.
+    """
     kind = numpy_dtype(dtype)
 
     def one(tensor: Tensor) -> Array:
@@ -93,7 +94,7 @@ def random_weights(
 ) -> dict[str, Array]:
     """A new model: matrices and embeddings normal with the config's deviation, norms and scalars one.
 
-    transformers draws from the same distributions, though other values; the row of the padding token is not set to zero.
+    transformers draws from the same distributions, though other values; the row of the padding token is not zero.
 
     Args:
         config: of the model.

@@ -135,7 +135,7 @@ def test_what_is_not_built_is_refused_by_name(changes, said):
 
 @pytest.mark.parametrize("content", [[], None, {}, {"model_type": "llama"}, {"model_type": "gemma4"}])
 def test_other_models_are_refused(content):
-    with pytest.raises(VerievalError, match="give a transformers config|model_type is"):
+    with pytest.raises(VerievalError, match=r"give a transformers config|model_type is"):
         read_config(content)
 
 

@@ -61,7 +61,7 @@ def test_bfloat16(tmp_path):
         ({"a": ""}, "lists nothing of a, which a file holds"),
         ({"a": "two.safetensors"}, "lists a, which is not in its file"),
         ({"a": "../one.safetensors"}, "no index"),
-        ({"a": "three.safetensors"}, "three.safetensors cannot be read"),
+        ({"a": "three.safetensors"}, r"three\.safetensors cannot be read"),
     ],
 )
 def test_an_index_that_is_wrong(folder, names, said):
@@ -71,7 +71,7 @@ def test_an_index_that_is_wrong(folder, names, said):
 
 
 def test_no_checkpoint(tmp_path):
-    with pytest.raises(VerievalError, match="has neither model.safetensors nor"):
+    with pytest.raises(VerievalError, match=r"has neither model\.safetensors nor"):
         open_folder(tmp_path)
 
 
@@ -79,7 +79,7 @@ def test_no_checkpoint(tmp_path):
 def test_a_file_that_ends_early(folder, cut):
     path = folder / "one.safetensors"
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(VerievalError, match="not a safetensors file|is damaged"):
+    with pytest.raises(VerievalError, match=r"not a safetensors file|is damaged"):
         open_folder(folder)
 
 

@@ -90,8 +90,7 @@ def test_weights_lie_where_their_axes_say(model_of):
 @pytest.mark.parametrize(
     ("fsdp", "tp", "said"),
     [
-        (1, 8, r"parallel\.tp: layers\.5\.self_attn\.k_proj\.weight has a number of KV heads of 4, which 8 devices "
-               r"cannot share evenly: set parallel\.tp to one of 1, 2, 4$"),
+        (1, 8, r"parallel\.tp: layers\.5\.self_attn\.k_proj\.weight has a number of KV heads of 4, .* one of 1, 2, 4$"),
         (1, 3, r"embed_tokens\.weight has a vocabulary of 262144, which 3 devices"),
         (5, 1, r"parallel\.fsdp: embed_tokens\.weight has a hidden size of 5376, which 5 devices"),
     ],
