@@ -92,7 +92,7 @@ class Gemma4(nnx.Module):
         return array
 
     def hidden(
-        self, ids: Array, positions: Array, segments: Array, compute: Compute, *, key: Array | None = None
+        self, ids: Array, positions: Array, segments: Array, compute: Compute, *, keys: Array | None = None
     ) -> Array:
         """What the decoder gives after its last norm, for packed sequences.
 
@@ -101,13 +101,13 @@ class Gemma4(nnx.Module):
             positions: the same.
             segments: the same.
             compute: how.
-            key: of the adapters' dropout; None is evaluation.
+            keys: of the adapters' dropout, one for each sequence; None is evaluation.
 
         Returns:
             Shape (sequences, length, width).
         """
         rows = Rows(segments, self.config.window, compute.attention_block)
-        return self.decode(ids, positions, compute, rows, key=key)[0]
+        return self.decode(ids, positions, compute, rows, keys=keys)[0]
 
     def logits(self, ids: Array, positions: Array, segments: Array, compute: Compute) -> Array:
         """Of every position, float32, shape (sequences, length, vocabulary): for tests and small models."""
@@ -126,10 +126,10 @@ class Gemma4(nnx.Module):
         coefficients: Array,
         compute: Compute,
         *,
-        key: Array | None = None,
+        keys: Array | None = None,
     ) -> tuple[Array, Array]:
         """Objective and NLL of each position, see :func:`finetune.jax_backend.loss.chunked_nll`."""
-        hidden = self.hidden(ids, positions, segments, compute, key=key)
+        hidden = self.hidden(ids, positions, segments, compute, keys=keys)
         head = Head(self.config.softcap, compute.loss_chunk, compute.dtype, train=not self.adapted, mesh=compute.mesh)
         return chunked_nll(head, hidden, self.head, targets, coefficients)
 
@@ -140,7 +140,7 @@ class Gemma4(nnx.Module):
         compute: Compute,
         attend: Attend,
         *,
-        key: Array | None = None,
+        keys: Array | None = None,
         cache: Cache | None = None,
     ) -> tuple[Array, Cache]:
         """The decoder with attention of the caller's choice: what sampling with a cache builds on.
@@ -150,7 +150,7 @@ class Gemma4(nnx.Module):
             positions: the same shape.
             compute: how.
             attend: called in every layer.
-            key: of the adapters' dropout; None is evaluation.
+            keys: of the adapters' dropout, one for each sequence; None is evaluation.
             cache: for each segment of ``config.segments`` and each of its runs a pytree, whose arrays have the two axes
                 of the stack in front (repeats of the group, layers of the run), or None; each layer's part goes
                 through ``attend``.
@@ -159,7 +159,7 @@ class Gemma4(nnx.Module):
             Hidden states after the last norm, shape (sequences, length, width); and the cache as ``attend`` left it.
         """
         config = self.config
-        call = Call(compute, attend, self._angles(positions), key)
+        call = Call(compute, attend, self._angles(positions), keys)
         embedded = self.embed_tokens(ids, config.hidden**0.5)
         per_layer = self._per_layer(ids, embedded, call)
         values = constrain(embedded, compute.mesh, ("batch", "length", "width"))

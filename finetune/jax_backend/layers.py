@@ -63,17 +63,23 @@ class Call:
         compute: the settings.
         attend: how queries meet keys.
         angles: cosine and sine of the positions, by the kind of layer.
-        key: for the dropout of adapters, one for each layer; None is evaluation, without dropout.
+        keys: for the dropout of adapters, one for each sequence; None is evaluation, without dropout. A sequence's
+            masks are then its own, whatever batch and mesh it is computed in.
     """
 
     compute: Compute
     attend: Attend
     angles: Mapping[str, tuple[Array, Array]]
-    key: Array | None = None
+    keys: Array | None = None
 
     def within(self, layer: Array) -> Call:
         """The call in one layer, by its number."""
-        return self if self.key is None else replace(self, key=jax.random.fold_in(self.key, layer))
+        return self if self.keys is None else replace(self, keys=fold(self.keys, layer))
+
+
+def fold(keys: Array, number: Array | int) -> Array:
+    """Each of several keys with a number folded in."""
+    return jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)
 
 
 @dataclass(frozen=True)
@@ -147,10 +153,10 @@ class Linear(nnx.Module):
         return found + times(low, self.lora_b[...], ("rank", *after), 1) * self.scale
 
     def _dropped(self, values: Array, call: Call) -> Array:
-        if call.key is None or not self.dropout:
+        if call.keys is None or not self.dropout:
             return values
-        key = jax.random.fold_in(call.key, _STREAMS[self.path.split(".")[-2]])
-        kept = jax.random.bernoulli(key, 1.0 - self.dropout, values.shape)
+        keys = fold(call.keys, _STREAMS[self.path.split(".")[-2]])
+        kept = jax.vmap(lambda key: jax.random.bernoulli(key, 1.0 - self.dropout, values.shape[1:]))(keys)
         return jnp.where(kept, values / (1.0 - self.dropout), jnp.zeros_like(values))
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import zlib
-from typing import Any
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.sharding import Mesh
+from numpy.typing import NDArray
 
 from finetune.adapters import match_targets, say_matched
 from finetune.checkpoint.layout import LAYER_ROWS, Tensor, adapters
 from finetune.gemma4 import Gemma4Config
-from finetune.jax_backend.sharding import sharding
+from finetune.jax_backend.weights import draws, place
 from finetune.recipe import LoraSpec
 
 
@@ -52,19 +50,12 @@ def new_adapters(config: Gemma4Config, spec: LoraSpec, *, seed: int, mesh: Mesh 
         seed: the recipe's ``train.seed``.
         mesh: over which they are made in parts.
     """
-    key = jax.random.key(seed)
-    return {tensor.path: _new(tensor, key, mesh) for tensor in adapters(config, spec)}
+    return {tensor.path: place(tensor, _new(tensor, seed), mesh) for tensor in adapters(config, spec)}
 
 
-def _new(tensor: Tensor, key: Array, mesh: Mesh | None) -> Array:
-    where: Any = None if mesh is None else sharding(mesh, tensor)
+def _new(tensor: Tensor, seed: int) -> NDArray[np.float32]:
     if tensor.path.endswith("lora_b"):
-        return jnp.zeros(tensor.shape, jnp.float32, device=where)
+        return np.zeros(tensor.shape, np.float32)
     bound = 1.0 / math.sqrt(math.prod(tensor.part_shape[: tensor.inputs]))
-    own = jax.random.fold_in(key, zlib.crc32(tensor.path.encode()))
-
-    def draw(key: Array) -> Array:
-        return jax.random.uniform(key, tensor.shape, jnp.float32, -bound, bound)
-
-    made: Array = jax.jit(draw, out_shardings=where)(own)
-    return made
+    values = (2.0 * draws(tensor, seed).random(tensor.shape, np.float32) - 1.0) * bound
+    return values.astype(np.float32)

@@ -103,22 +103,26 @@ def random_weights(
         qk_norm: of the query and key norms (``model.qk_norm_init``).
         mesh: over which they are made in parts.
     """
-    key = jax.random.key(seed)
 
     def one(tensor: Tensor) -> Array:
-        where: Any = None if mesh is None else sharding(mesh, tensor)
         if tensor.row.role in ("norm", "buffer"):
             value = qk_norm if tensor.row.axes == "head_scale" else 1.0
-            return jnp.full(tensor.shape, value, jnp.dtype(dtype), device=where)
-        own = jax.random.fold_in(key, zlib.crc32(tensor.path.encode()))
-
-        def draw(key: Array) -> Array:
-            return (jax.random.normal(key, tensor.shape) * config.initializer_range).astype(dtype)
-
-        made: Array = jax.jit(draw, out_shardings=where)(own)
-        return made
+            whole = np.full(tensor.shape, value, np.float32)
+        else:
+            whole = draws(tensor, seed).standard_normal(tensor.shape, np.float32) * np.float32(config.initializer_range)
+        return place(tensor, whole.astype(numpy_dtype(dtype)), mesh)
 
     return {tensor.path: one(tensor) for tensor in tensors(config)}
+
+
+def draws(tensor: Tensor, seed: int) -> np.random.Generator:
+    """Random numbers that belong to a seed and an array's path: the same on every host and mesh."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, zlib.crc32(tensor.path.encode())])))
+
+
+def place(tensor: Tensor, whole: np.ndarray[Any, Any], mesh: Mesh | None) -> Array:
+    """An array of the host on its devices."""
+    return _make(tensor, lambda index: whole[index], mesh)
 
 
 def _make(tensor: Tensor, part: Callable[[tuple[slice, ...]], np.ndarray[Any, Any]], mesh: Mesh | None) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,9 @@ def command(
     A run that was stopped goes on with the same command. Several devices: start it with `torchrun --nproc-per-node N
     -m verieval train ...` and set parallel.fsdp=N.
     """
-    options = Options(as_json, quiet, show_tokens, first=int(os.environ.get("RANK", "0")) == 0)
+    from finetune.processes import is_first
+
+    options = Options(as_json, quiet, show_tokens, first=is_first())
     if steps is not None:
         changes = (*changes, f"train.steps={steps}", "train.epochs=0")
     folder = out or Path("runs") / f"train-{slug(Path(recipe).stem if recipe.endswith('.toml') else recipe)}"

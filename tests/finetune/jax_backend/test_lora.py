@@ -136,11 +136,12 @@ def test_dropout(model_of):
     }
     plain = Gemma4(model.config, {**model.weights, **values}, lora())
     dropped = Gemma4(model.config, {**model.weights, **values}, spec)
-    hidden = jax.jit(lambda m, key: m.hidden(*arrays(batch), Compute(), key=key))
-    expected = np.asarray(hidden(plain, jax.random.key(0)))
+    hidden = jax.jit(lambda m, keys: m.hidden(*arrays(batch), Compute(), keys=keys))
+    keys = [jax.random.split(jax.random.key(number), 4) for number in range(24)]
+    expected = np.asarray(hidden(plain, keys[0]))
     np.testing.assert_array_equal(hidden(dropped, None), expected)
-    found = [np.asarray(hidden(dropped, jax.random.key(number))) for number in range(24)]
-    np.testing.assert_array_equal(hidden(dropped, jax.random.key(3)), found[3])
+    found = [np.asarray(hidden(dropped, key)) for key in keys]
+    np.testing.assert_array_equal(hidden(dropped, keys[3]), found[3])
     single = np.abs(found[0] - expected).mean()
     assert single > 1e-3
     assert np.abs(np.mean(found, axis=0) - expected).mean() < single / 3

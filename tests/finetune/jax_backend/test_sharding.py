@@ -34,13 +34,13 @@ def values_and_gradients(model, batch, spec, mesh):
     compute = Compute(remat=spec.dropout > 0, loss_chunk=128, mesh=mesh)
 
     @jax.jit
-    def run(trained, rest, inputs, key):
+    def run(trained, rest, inputs, keys):
         def loss(trained):
-            return nnx.merge(graph, trained, rest).loss(*inputs, compute, key=key)
+            return nnx.merge(graph, trained, rest).loss(*inputs, compute, keys=keys)
 
         return jax.value_and_grad(loss, has_aux=True)(trained)
 
-    (objective, nll), grads = run(trained, rest, inputs, jax.random.key(5))
+    (objective, nll), grads = run(trained, rest, inputs, jax.random.split(jax.random.key(5), 4))
     return float(objective), np.asarray(nll), {path: np.asarray(value) for path, value in by_path(grads).items()}
 
 
