@@ -161,8 +161,6 @@ class JaxBackend:
     def _place(self, inputs: Inputs, *, stacked: bool) -> Any:
         """Onto the devices: each process has the whole, and puts its own devices' parts there."""
         where = self.program.input_sharding(stacked=stacked)
-        if where is None:
-            return inputs
         return jax.tree.map(
             lambda array: jax.make_array_from_callback(array.shape, where, lambda index: array[index]), inputs
         )

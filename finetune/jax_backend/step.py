@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 from finetune.checkpoint.layout import Tensor, adapters, tensors
 from finetune.gemma4 import Gemma4Config
 from finetune.jax_backend.gemma4 import Compute, Gemma4
 from finetune.jax_backend.sharding import batch_sharding, sharding
+from finetune.jax_backend.weights import place
 from finetune.recipe import LoraSpec, OptimSpec
 
 Arrays = dict[str, Array]
@@ -99,13 +101,17 @@ class Program:
         return tuple(tensor for tensor in tensors(self.config) if tensor.row.role != "buffer")
 
     @cached_property
-    def shardings(self) -> State | None:
-        """Where the state lies; None without a mesh."""
+    def whole(self) -> Sharding:
+        """Of what every device has as a whole."""
         mesh = self.compute.mesh
-        if mesh is None:
-            return None
-        each = {tensor.path: sharding(mesh, tensor) for tensor in self.trained}
-        return State(each, each, each, NamedSharding(mesh, PartitionSpec()))
+        return SingleDeviceSharding(jax.local_devices()[0]) if mesh is None else NamedSharding(mesh, PartitionSpec())
+
+    @cached_property
+    def shardings(self) -> State:
+        """Where the state lies; said of every array, since another place would be another program."""
+        mesh = self.compute.mesh
+        each = {tensor.path: self.whole if mesh is None else sharding(mesh, tensor) for tensor in self.trained}
+        return State(each, each, each, self.whole)
 
     @cached_property
     def adam(self) -> optax.GradientTransformation:
@@ -119,12 +125,14 @@ class Program:
     def start(self, weights: Arrays) -> State:
         """The state before the first step."""
 
-        def make(weights: Arrays) -> tuple[Arrays, Arrays, Array]:
-            adam = self.adam.init(weights)[0]
-            return adam.mu, adam.nu, adam.count
+        def zeros() -> Arrays:
+            return {
+                tensor.path: place(tensor, np.zeros(tensor.shape, np.float32), self.compute.mesh)
+                for tensor in self.trained
+            }
 
-        where = None if self.shardings is None else tuple(self.shardings[1:])
-        return State(weights, *jax.jit(make, out_shardings=where)(weights))
+        count = jax.make_array_from_callback((), self.whole, lambda _: np.zeros((), np.int32))
+        return State(weights, zeros(), zeros(), count)
 
     @cached_property
     def step(self) -> Any:
@@ -136,22 +144,18 @@ class Program:
             inputs: with an axis for the micro-batches in front.
             rate: the learning rate, a float32 scalar.
         """
-        where = None
-        if self.compute.mesh is not None:
-            where = (self.shardings, NamedSharding(self.compute.mesh, PartitionSpec()))
-        return jax.jit(self._step, donate_argnums=0, out_shardings=where)
+        return jax.jit(self._step, donate_argnums=0, out_shardings=(self.shardings, self.whole))
 
     @cached_property
     def evaluate(self) -> Any:
         """``evaluate(weights, frozen, inputs) -> nll``, jitted; without dropout."""
-        where = None if self.compute.mesh is None else NamedSharding(self.compute.mesh, PartitionSpec())
-        return jax.jit(lambda *args: self._loss(*args)[1], out_shardings=where)
+        return jax.jit(lambda *args: self._loss(*args)[1], out_shardings=self.whole)
 
-    def input_sharding(self, *, stacked: bool) -> Any:
-        """Where inputs lie: sequences shared out along ``fsdp``; None without a mesh."""
+    def input_sharding(self, *, stacked: bool) -> Sharding:
+        """Where inputs lie: sequences shared out along ``fsdp``."""
         mesh = self.compute.mesh
         if mesh is None:
-            return None
+            return self.whole
         spec = batch_sharding(mesh).spec
         return NamedSharding(mesh, PartitionSpec(None, *spec) if stacked else spec)
 
@@ -181,14 +185,14 @@ class Program:
 
     def _placed(self, arrays: Arrays) -> Arrays:
         """Like the weights, so that gradients are summed straight into the parts that each device keeps."""
-        if self.shardings is None:
+        if self.compute.mesh is None:
             return arrays
         where = self.shardings.weights
         return {path: jax.lax.with_sharding_constraint(array, where[path]) for path, array in arrays.items()}
 
     def _step(self, state: State, frozen: Arrays, inputs: Inputs, rate: Array) -> tuple[State, Found]:
         grads, objective, nll = self._gradients(state.weights, frozen, inputs)
-        norm = optax.global_norm(grads)
+        norm = jnp.sqrt(sum(jnp.square(array).sum() for array in grads.values()))
         finite = jnp.isfinite(objective) & jnp.isfinite(norm)
         if self.optim.clip_norm:
             scale = self.optim.clip_norm / jnp.maximum(norm, self.optim.clip_norm)

@@ -38,3 +38,28 @@ def model_of(tmp_path_factory):
         return kept[name]
 
     return get
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    """A small Gemma 4 that both backends read: K=V on its global layers, a final softcap."""
+    from tests.finetune.torch_backend.cases import gemma
+
+    return gemma(tmp_path_factory.mktemp("models") / "gemma")
+
+
+@pytest.fixture(scope="session")
+def backend_of(checkpoint):
+    """A backend for a case's mesh and accumulation; its program is compiled once and serves all objectives."""
+    from finetune.jax_backend.backend import build
+    from tests.finetune.jax_backend.parity import VOCABULARY, Case
+
+    kept = {}
+
+    def get(case: Case):
+        key = (case.accumulate, case.mesh)
+        if key not in kept:
+            kept[key] = build(case.recipe(checkpoint, steps=50), vocabulary=VOCABULARY)
+        return kept[key]
+
+    return get
