@@ -70,8 +70,9 @@ def _keep_programs() -> None:
     """Compiled programs outlive the process, so that a resumed run does not compile again; the user's own folder for
     them (``JAX_COMPILATION_CACHE_DIR``) is left.
     """
-    if jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is None:
+        config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
 
 
 class JaxBackend:

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,7 @@ def _beside(stored: Stored, own: set[str], prefix: str) -> Iterator[Planned]:
     head = f"{prefix.partition('model.')[0]}lm_head.weight"
     for name, entry in sorted(stored.entries.items()):
         if name not in own and name != head:
-            yield Planned(name, entry.dtype, entry.shape, lambda name=name: stored.read(name))
+            yield Planned(name, entry.dtype, entry.shape, partial(stored.read, name))
 
 
 def _merged(backend: JaxBackend, weights: Mapping[str, Array], place: Place) -> Callable[[], Part]:

@@ -191,7 +191,8 @@ def split(model: Gemma4) -> tuple[Any, nnx.State[Any, Any], nnx.State[Any, Any]]
     """A model's structure, what is trained of it (adapters where it has them), and the rest; :func:`nnx.merge` joins
     them again.
     """
-    graph, trained, rest = nnx.split(model, Adapter if model.adapted else nnx.Param, ...)
+    found: Any = nnx.split(model, Adapter if model.adapted else nnx.Param, ...)
+    graph, trained, rest = found
     return graph, trained, rest
 
 

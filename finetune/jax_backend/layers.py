@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,11 @@ from finetune.jax_backend.sharding import constrain, gather
 from finetune.recipe import LoraSpec
 
 _GELU = partial(jax.nn.gelu, approximate=True)
-ACTIVATIONS = {"gelu_pytorch_tanh": _GELU, "gelu": partial(jax.nn.gelu, approximate=False), "silu": jax.nn.silu}
+ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
+    "gelu_pytorch_tanh": _GELU,
+    "gelu": partial(jax.nn.gelu, approximate=False),
+    "silu": jax.nn.silu,
+}
 _AXES = {row.path: row.axes for row in (*LAYER_ROWS, *MODEL_ROWS)}
 # Each module's dropout has a stream of its own.
 _STREAMS = {row.linear: number for number, row in enumerate(LAYER_ROWS) if row.linear}
@@ -169,6 +173,11 @@ def _times(values: Array, weight: Array, axes: tuple[str, ...], inputs: int, *, 
 class Attention(nnx.Module):
     """Grouped attention with norms on queries, keys and values."""
 
+    q_proj: Linear
+    k_proj: Linear
+    v_proj: Linear
+    o_proj: Linear
+
     def __init__(self, weights: Weights, shape: LayerShape, eps: float, lora: LoraSpec | None) -> None:
         self.shape, self.eps = shape, eps
         linears = ["q_proj", "o_proj", *([] if shape.shares else ["k_proj"])]
@@ -207,6 +216,10 @@ class Attention(nnx.Module):
 class Mlp(nnx.Module):
     """Gated MLP."""
 
+    gate_proj: Linear
+    up_proj: Linear
+    down_proj: Linear
+
     def __init__(self, weights: Weights, activation: str, lora: LoraSpec | None) -> None:
         self.activation = activation
         for name in ("gate_proj", "up_proj", "down_proj"):
@@ -220,6 +233,13 @@ class Mlp(nnx.Module):
 
 class Layer(nnx.Module):
     """One decoder layer; where layers are stacked, its weights have two axes more, and it is called on a slice."""
+
+    input_layernorm: Norm
+    post_attention_layernorm: Norm
+    pre_feedforward_layernorm: Norm
+    post_feedforward_layernorm: Norm
+    per_layer_input_gate: Linear
+    per_layer_projection: Linear
 
     def __init__(self, weights: Weights, shape: LayerShape, activation: str, eps: float, lora: LoraSpec | None) -> None:
         self.activation = activation

@@ -123,7 +123,7 @@ def _forward(
         return total, (nll, grads[0])
 
     start = jnp.zeros(weight.shape, jnp.float32) if head.train else None
-    chunks = tuple(_cut(head, array) for array in (hidden, targets, coefficients))
+    chunks: Any = tuple(_cut(head, array) for array in (hidden, targets, coefficients))
     weight_grad, (nll, hidden_grad) = jax.lax.scan(step, start, chunks)
     nll, hidden_grad = (_join(array, hidden.shape[1]) for array in (nll, hidden_grad))
     weight_grad = None if weight_grad is None else weight_grad.astype(weight.dtype)

@@ -33,13 +33,13 @@ class State(NamedTuple):
     Attributes:
         weights: that are trained, float32.
         first, second: AdamW's moments of them.
-        count: steps that were done, int32.
+        steps: that were done, int32.
     """
 
     weights: Arrays
     first: Arrays
     second: Arrays
-    count: Array
+    steps: Array
 
 
 class Inputs(NamedTuple):
@@ -110,8 +110,9 @@ class Program:
     def shardings(self) -> State:
         """Where the state lies; said of every array, since another place would be another program."""
         mesh = self.compute.mesh
-        each = {tensor.path: self.whole if mesh is None else sharding(mesh, tensor) for tensor in self.trained}
-        return State(each, each, each, self.whole)
+        each: Any = {tensor.path: self.whole if mesh is None else sharding(mesh, tensor) for tensor in self.trained}
+        whole: Any = self.whole
+        return State(each, each, each, whole)
 
     @cached_property
     def adam(self) -> optax.GradientTransformation:
@@ -131,8 +132,8 @@ class Program:
                 for tensor in self.trained
             }
 
-        count = jax.make_array_from_callback((), self.whole, lambda _: np.zeros((), np.int32))
-        return State(weights, zeros(), zeros(), count)
+        steps = jax.make_array_from_callback((), self.whole, lambda _: np.zeros((), np.int32))
+        return State(weights, zeros(), zeros(), steps)
 
     @cached_property
     def step(self) -> Any:
@@ -163,9 +164,10 @@ class Program:
 
     def _loss(self, weights: Arrays, frozen: Arrays, inputs: Inputs) -> tuple[Array, Array]:
         model = Gemma4(self.config, {**frozen, **weights}, self.lora)
-        *arrays, keys = inputs
-        keys = None if keys is None else jax.random.wrap_key_data(keys)
-        return model.loss(*arrays, self.compute, keys=keys)
+        keys = None if inputs.keys is None else jax.random.wrap_key_data(inputs.keys)
+        return model.loss(
+            inputs.ids, inputs.positions, inputs.segments, inputs.targets, inputs.coefficients, self.compute, keys=keys
+        )
 
     def _gradients(self, weights: Arrays, frozen: Arrays, inputs: Inputs) -> tuple[Arrays, Array, Array]:
         """Gradients, objective and NLL, the first two summed over the micro-batches."""
@@ -192,12 +194,12 @@ class Program:
 
     def _step(self, state: State, frozen: Arrays, inputs: Inputs, rate: Array) -> tuple[State, Found]:
         grads, objective, nll = self._gradients(state.weights, frozen, inputs)
-        norm = jnp.sqrt(sum(jnp.square(array).sum() for array in grads.values()))
+        norm = jnp.sqrt(jnp.stack([jnp.square(array).sum() for array in grads.values()]).sum())
         finite = jnp.isfinite(objective) & jnp.isfinite(norm)
         if self.optim.clip_norm:
             scale = self.optim.clip_norm / jnp.maximum(norm, self.optim.clip_norm)
             grads = jax.tree.map(lambda array: array * scale, grads)
-        before = (optax.ScaleByAdamState(state.count, state.first, state.second), *self.adam.init(state.weights)[1:])
+        before = (optax.ScaleByAdamState(state.steps, state.first, state.second), *self.adam.init(state.weights)[1:])
         updates, (adam, *_) = self.adam.update(grads, before, state.weights)
         weights = jax.tree.map(lambda weight, update: weight - rate * update, state.weights, updates)
         after = State(weights, adam.mu, adam.nu, adam.count)

@@ -137,4 +137,5 @@ def _make(tensor: Tensor, part: Callable[[tuple[slice, ...]], np.ndarray[Any, An
             kept[key] = part(index)
         return kept[key]
 
-    return jax.make_array_from_callback(tensor.shape, where, once)
+    read: Any = once
+    return jax.make_array_from_callback(tensor.shape, where, read)

@@ -15,7 +15,15 @@ from finetune.gemma4 import load_config
 from finetune.jax_backend.backend import build
 from finetune.recipe import ParallelSpec
 from tests.finetune.jax_backend.parity import (
-    BATCH, VOCABULARY, Case, Differences, batches, begin, run_jax, run_torch, start_jax,
+    BATCH,
+    VOCABULARY,
+    Case,
+    Differences,
+    batches,
+    begin,
+    run_jax,
+    run_torch,
+    start_jax,
 )  # fmt: skip
 from tests.finetune.torch_backend.cases import recipe
 from verieval.errors import VerievalError
