@@ -89,12 +89,7 @@ def place(tmp_path_factory, checkpoint):
 
 
 def begin(place: Path, out: Path, *words: str) -> subprocess.Popen[str]:
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(ROOT),
-        "VERIEVAL_CACHE": str(place / "cache"),
-    }
+    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "VERIEVAL_CACHE": str(place / "cache")}
     command = [sys.executable, "-m", "verieval", "train", str(place / "recipe.toml"), "--set", "backend=jax"]
     return subprocess.Popen(
         [*command, "--out", str(out), "--json", *words],
