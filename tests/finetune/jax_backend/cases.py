@@ -121,8 +121,8 @@ def packed() -> Batch:
 
 
 def unpacked() -> Batch:
-    """The same rows, each in a sequence of its own."""
-    return collate([[ROWS[number]] for number in (0, 1, 2, 3, 5, 8, 7, 4, 6)], LENGTH)
+    """The same rows, each in a sequence of its own, and three empty sequences."""
+    return collate([*([ROWS[number]] for number in (0, 1, 2, 3, 5, 8, 7, 4, 6)), [], [], []], LENGTH)
 
 
 def arrays(batch: Batch) -> tuple[np.ndarray[Any, Any], ...]:

@@ -47,8 +47,9 @@ def values_and_gradients(model, batch, spec, mesh):
 @pytest.mark.parametrize(
     ("name", "sides", "dropout"),
     [
-        ("31b", (2, 2), 0.0),
-        ("e2b", (1, 4), 0.0),
+        ("nano", (2, 2), 0.0),
+        pytest.param("31b", (2, 2), 0.0, marks=pytest.mark.slow),
+        pytest.param("e2b", (1, 4), 0.0, marks=pytest.mark.slow),
         # Masks do not depend on the mesh either.
         pytest.param("31b", (4, 1), 0.1, marks=pytest.mark.slow),
         pytest.param("e2b", (2, 2), 0.1, marks=pytest.mark.slow),
