@@ -18,7 +18,6 @@ from finetune.torch_backend.model import find_language
 from tests.finetune.jax_backend.cases import Model, arrays, lora, make_model, packed
 from verieval.errors import VerievalError
 
-NAMES = ("31b", "e2b")
 ALL = {"targets": (*lora().targets, "per_layer_input_gate", "per_layer_projection")}
 
 
@@ -44,7 +43,7 @@ def to_jax(model: Model, spec, values):
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["31b", pytest.param("e2b", marks=pytest.mark.slow)])
 def test_logits_and_gradients_are_pefts(model_of, name):
     model, batch = model_of(name), packed()
     spec = lora(**(ALL if name == "e2b" else {}))

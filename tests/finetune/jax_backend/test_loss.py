@@ -30,8 +30,7 @@ def plain(hidden, weight, targets, coefficients, softcap):
     return -(picked * coefficients).sum()
 
 
-@pytest.mark.parametrize("softcap", [None, 3.0])
-@pytest.mark.parametrize("chunk", [1, 6, 30, 10_000])
+@pytest.mark.parametrize(("softcap", "chunk"), [(None, 1), (3.0, 6), (3.0, 30), (None, 10_000)])
 def test_values_and_gradients(case, softcap, chunk):
     hidden, weight, targets, coefficients = case
     head = Head(softcap, chunk, "float32", train=True)

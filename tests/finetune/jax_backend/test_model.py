@@ -92,7 +92,7 @@ def test_recomputing_changes_no_gradient(model_of, name):
 
 def test_bfloat16_is_near(model_of):
     """Weights in float32 keep the residual stream there; weights in bfloat16 take it along."""
-    model, batch = model_of("e2b"), packed()
+    model, batch = model_of("nano"), packed()
     expected = model.reference(batch)
     compute = Compute(dtype="bfloat16")
     half = Gemma4(model.config, {path: value.astype("bfloat16") for path, value in model.weights.items()})
@@ -144,7 +144,7 @@ def test_decoding_with_a_cache_gives_the_same(model_of, name):
 
 def test_shapes_alone_make_a_model(model_of):
     """What is compiled ahead of time has no arrays."""
-    model, batch = model_of("e2b"), packed()
+    model, batch = model_of("nano"), packed()
     shapes = abstract(model.config, "bfloat16")
     assert {path: value.shape for path, value in shapes.items()} == {p: v.shape for p, v in model.weights.items()}
     graph, trained, rest = split(Gemma4(model.config, shapes))
