@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,6 +13,7 @@ from finetune.backend import Backend
 from finetune.export import ADAPTER, MODEL, export, is_complete, training_manifest
 from finetune.folder import LOG, claim, cut_log, last_row
 from finetune.material import Material
+from finetune.processes import is_first
 from finetune.progress import open_progress
 from finetune.recipe import Recipe
 from finetune.train import Trainer
@@ -61,7 +61,7 @@ def train_run(recipe: Recipe, material: Material, folder: Path, *, say: Say, qui
         VerievalError: the folder is another run's, the recipe cannot be executed, or the loss is no number.
         Stopped: by a signal; a checkpoint was written.
     """
-    first = int(os.environ.get("RANK", "0")) == 0
+    first = is_first()
     manifest = training_manifest(recipe, material)
     with writing(folder) if first else nullcontext():
         if first:

@@ -2,7 +2,7 @@
 # Installs what the Makefile's targets need, and nothing twice.
 #
 #   scripts/setup.sh base       what `make demo` needs: Icarus Verilog, bubblewrap, and VeriEval with torch in .venv
-#   scripts/setup.sh dev        what `make test` and `make lint` need: also other simulators and the test tools
+#   scripts/setup.sh dev        what `make test` and `make lint` need: also jax, other simulators and the test tools
 #   scripts/setup.sh packages   prints the Debian or Ubuntu packages of both, for: apt-get install $(scripts/setup.sh packages)
 #
 # As root it installs missing packages with apt-get; otherwise it names them and stops. PYTHON chooses the interpreter.
@@ -18,7 +18,7 @@ dev_tools="g++:g++ make:make verilator:verilator yosys:yosys"
 
 case ${1:-} in
     base) tools=$base_tools extras='[torch]' ;;
-    dev) tools="$base_tools $dev_tools" extras='[torch,dev]' ;;
+    dev) tools="$base_tools $dev_tools" extras='[torch,jax,dev]' ;;
     packages)
         for entry in $base_tools $dev_tools; do printf '%s ' "${entry#*:}"; done
         printf 'python3 python3-venv libpython3-dev\n'

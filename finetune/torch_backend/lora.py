@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Any
 
 from torch import nn
 
+from finetune import adapters
 from finetune.recipe import LoraSpec
 from finetune.torch_backend.model import Language
-from verieval.errors import VerievalError
 
 
 def add_lora(language: Language, spec: LoraSpec, *, source: str, revision: str = "") -> tuple[Any, str]:
@@ -54,8 +53,7 @@ def add_lora(language: Language, spec: LoraSpec, *, source: str, revision: str =
     adapted = sum(hasattr(module, "lora_A") for module in wrapped.modules())
     if adapted != sum(counts.values()):
         raise RuntimeError(f"peft adapted {adapted} modules where {sum(counts.values())} were matched")
-    said = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return wrapped, f"adapters on {adapted} modules in {len(language.layers)} layers: {said}"
+    return wrapped, adapters.say_matched(counts, len(language.layers))
 
 
 def match_targets(language: Language, spec: LoraSpec) -> dict[str, int]:
@@ -64,38 +62,9 @@ def match_targets(language: Language, spec: LoraSpec) -> dict[str, int]:
     Raises:
         VerievalError: see :func:`add_lora`.
     """
-    counts: Counter[str] = Counter(dict.fromkeys(spec.targets, 0))
-    lacking: dict[str, list[str]] = {}
-    for index, layer in enumerate(language.layers):
-        found = Counter(
-            name.rpartition(".")[2]
-            for name, module in layer.named_modules()
-            if name.rpartition(".")[2] in counts and isinstance(module, nn.Linear)
-        )
-        counts.update(found)
-        if missing := [name for name in spec.targets if name not in found and name not in spec.optional]:
-            lacking[f"{language.prefix}layers.{index}"] = missing
-    nothing = [name for name, count in counts.items() if not count]
-    if nothing:
-        raise VerievalError(
-            f"lora.targets: {nothing[0]!r} matches no linear module in the {len(language.layers)} layers of the "
-            f"language model; it has {', '.join(_linears(language))}"
-        )
-    if lacking:
-        layer_name, missing = next(iter(lacking.items()))
-        more = f" ({len(lacking)} layers are so)" if len(lacking) > 1 else ""
-        raise VerievalError(
-            f"lora.targets: the layer {layer_name} has no {' and no '.join(missing)}{more}; name it in lora.optional "
-            "if that is how the model is built"
-        )
-    return dict(counts)
+    layers = [(f"{language.prefix}layers.{index}", _linears(layer)) for index, layer in enumerate(language.layers)]
+    return adapters.match_targets(layers, spec)
 
 
-def _linears(language: Language) -> list[str]:
-    names = {
-        name.rpartition(".")[2]
-        for layer in language.layers
-        for name, module in layer.named_modules()
-        if isinstance(module, nn.Linear)
-    }
-    return sorted(names)
+def _linears(layer: nn.Module) -> list[str]:
+    return [name.rpartition(".")[2] for name, module in layer.named_modules() if isinstance(module, nn.Linear)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,9 @@ def command(
     A run that was stopped goes on with the same command. Several devices: start it with `torchrun --nproc-per-node N
     -m verieval train ...` and set parallel.fsdp=N.
     """
-    options = Options(as_json, quiet, show_tokens, first=int(os.environ.get("RANK", "0")) == 0)
+    from finetune.processes import is_first
+
+    options = Options(as_json, quiet, show_tokens, first=is_first())
     if steps is not None:
         changes = (*changes, f"train.steps={steps}", "train.epochs=0")
     folder = out or Path("runs") / f"train-{slug(Path(recipe).stem if recipe.endswith('.toml') else recipe)}"
@@ -78,7 +79,7 @@ def _train(name: str, changes: tuple[str, ...], folder: Path, options: Options, 
         from finetune.recipe import load_recipe
         from finetune.run import train_run
     except ImportError as error:  # pydantic, for one
-        raise VerievalError(f"fine-tuning needs the torch extra: pip install 'verieval[torch]' ({error})") from error
+        raise VerievalError(f"fine-tuning needs the torch or the jax extra: pip install 'verieval[torch]' ({error})") from error
 
     recipe = load_recipe(name, changes)
     talk = note if options.first and not options.quiet else _nothing
