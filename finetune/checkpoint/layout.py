@@ -247,7 +247,8 @@ def places(arrays: Iterable[Tensor], naming: str, prefix: str) -> tuple[Place, .
         if naming not in tensor.row.forms:
             raise VerievalError(f"the weight {tensor.path} has no name in a checkpoint of {naming}")
         form = tensor.row.forms[naming]
-        shape, part, index = named.shape(form.axes, dict(tensor.sizes)), None, ()
+        shape, part = named.shape(form.axes, dict(tensor.sizes)), None
+        index: tuple[Any, ...] = ()
         if form.part is not None:
             part, of = form.part
             shape, index = (*shape[: form.at], of, *shape[form.at :]), (*(slice(None),) * form.at, part)
