@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -97,7 +98,9 @@ class OrbaxStore:
 
 
 def _short(error: Exception) -> str:
-    return str(error).split(" [")[0][:200]
+    """What the system said, or the beginning of what TensorStore says."""
+    found = re.search(r"OS error \d+: \w+ ([^\]]+)", str(error))
+    return found[1].lower() if found else str(error).split(" [")[0][:200]
 
 
 def open_orbax(item: Path) -> OrbaxStore:
@@ -198,10 +201,13 @@ def write_orbax(item: Path, arrays: Mapping[str, Mapping[str, Lazy]]) -> None:
         arrays: a tree of two levels.
 
     Raises:
-        VerievalError: Orbax is not installed.
+        VerievalError: Orbax is not installed, or it cannot write.
     """
     try:
         from finetune.checkpoint.orbax_handler import save
     except ImportError:
         raise VerievalError(NEEDS) from None
-    save(item.resolve(), arrays)
+    try:
+        save(item.resolve(), arrays)
+    except ValueError as error:  # as TensorStore says whatever the disk does
+        raise VerievalError(f"the Orbax checkpoint cannot be written ({_short(error)}); free some space or raise the limit") from error

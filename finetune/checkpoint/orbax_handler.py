@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from orbax.checkpoint import type_handlers
 from finetune.checkpoint.orbax import Lazy
 from finetune.checkpoint.tensorfile import numpy_dtype
 
+_PENDING_BYTES = 1 << 26  # of parts that wait for the disk together
+
 
 class LazyHandler(type_handlers.NumpyHandler):  # type: ignore[misc, unused-ignore]
     """Writes :class:`Lazy` arrays as NumPy's are written, so that Orbax alone can read them."""
@@ -21,28 +25,55 @@ class LazyHandler(type_handlers.NumpyHandler):  # type: ignore[misc, unused-igno
         self, values: Sequence[Lazy], infos: Sequence[Any], args: Sequence[Any] | None = None
     ) -> Sequence[Any]:
         """One array after the other, and of each one part after the other."""
+        pending: list[Any] = []
+        size = 0
         for value, info in zip(values, infos, strict=True):
-            await info.await_path_creation()
-            spec = type_handlers.get_json_tspec_write(
-                info,
-                use_ocdbt=info.is_ocdbt_checkpoint,
-                global_shape=value.shape,
-                local_shape=value.chunk,
-                dtype=numpy_dtype(value.dtype),
-                process_index=0,
-            )
-            store = await tensorstore.open(tensorstore.Spec(spec), create=True, open=True, context=info.ts_context)
+            store = await self._open(value, info)
             for place in value.parts():
-                await (store[place] if place else store).write(value.make(place))
+                array = value.make(place)
+                pending.append((store[place] if place else store).write(array))
+                size += array.nbytes
+                del array
+                if size >= _PENDING_BYTES:
+                    await _done(pending)
+                    size = 0
+        await _done(pending)
         return []
+
+    async def _open(self, value: Lazy, info: Any) -> Any:
+        await info.await_path_creation()
+        spec = type_handlers.get_json_tspec_write(
+            info,
+            use_ocdbt=info.is_ocdbt_checkpoint,
+            global_shape=value.shape,
+            local_shape=value.chunk,
+            dtype=numpy_dtype(value.dtype),
+            process_index=0,
+        )
+        return await tensorstore.open(tensorstore.Spec(spec), create=True, open=True, context=info.ts_context)
+
+
+async def _done(pending: list[Any]) -> None:
+    while pending:
+        await pending.pop(0)
 
 
 def save(item: Path, arrays: Mapping[str, Mapping[str, Lazy]]) -> None:
     """See :func:`finetune.checkpoint.orbax.write_orbax`."""
-    registry = type_handlers.create_type_handler_registry((Lazy, LazyHandler()))
-    handler = ocp.PyTreeCheckpointHandler(type_handler_registry=registry, use_compression=False)
-    with ocp.Checkpointer(handler) as checkpointer:
-        checkpointer.save(item, args=ocp.args.PyTreeSave({key: dict(inner) for key, inner in arrays.items()}))
+    with _quiet():
+        registry = type_handlers.create_type_handler_registry((Lazy, LazyHandler()))
+        handler = ocp.PyTreeCheckpointHandler(type_handler_registry=registry, use_compression=False)
+        with ocp.Checkpointer(handler) as checkpointer:
+            checkpointer.save(item, args=ocp.args.PyTreeSave({key: dict(inner) for key, inner in arrays.items()}))
 
 
-__all__ = ["LazyHandler", "save"]
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Orbax warns that it knows no JAX arrays here; there are none."""
+    logger = logging.getLogger("absl")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
