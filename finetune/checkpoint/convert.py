@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from finetune.checkpoint import peft
+from finetune.checkpoint.axes import dense
 from finetune.checkpoint.destination import companions, new_folder
 from finetune.checkpoint.layout import PEFT_PREFIX, Place, Tensor, places
 from finetune.checkpoint.merge import Merger
@@ -263,7 +264,7 @@ def _lazy(job: Job, tensor: Tensor, count: Callable[[int], None]) -> Lazy:
 
     def make(place: tuple[int, ...]) -> Array:
         number = place[0] * runs + place[1] if place else 0
-        array = job.read(keys[number], "ours")
+        array: Array = dense(job.read(keys[number], "ours"))
         count(array.nbytes)
         return array
 

@@ -61,7 +61,7 @@ class OrbaxStore:
         return str(self.entries[name].dtype.name)
 
     def read(self, name: str, index: tuple[Any, ...] = ()) -> Array:
-        """A part of an array, in memory of its own.
+        """A part of an array, which may share its memory with others that are read.
 
         Chunks that hold several layers are read once where the layers are asked for in order.
 
@@ -76,7 +76,8 @@ class OrbaxStore:
         first = tuple(index[axis] // chunk[axis] * chunk[axis] for axis in range(stacked))
         block = self._block(name, first, chunk)
         inside = tuple(index[axis] - first[axis] for axis in range(stacked))
-        return np.array(block[(*inside, *index[stacked:])])
+        part: Array = block[(*inside, *index[stacked:])]
+        return part
 
     def _block(self, name: str, first: tuple[int, ...], chunk: tuple[int, ...]) -> Array:
         """The chunks that begin at a place of the stack, whole; the last ones are kept while they are small."""
@@ -210,4 +211,6 @@ def write_orbax(item: Path, arrays: Mapping[str, Mapping[str, Lazy]]) -> None:
     try:
         save(item.resolve(), arrays)
     except ValueError as error:  # as TensorStore says whatever the disk does
-        raise VerievalError(f"the Orbax checkpoint cannot be written ({_short(error)}); free some space or raise the limit") from error
+        raise VerievalError(
+            f"the Orbax checkpoint cannot be written ({_short(error)}); free some space or raise the limit"
+        ) from error

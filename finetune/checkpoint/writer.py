@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from finetune.checkpoint import axes as named
 from finetune.checkpoint.tensorfile import DTYPES, numpy_dtype
 from verieval.errors import VerievalError
 from verieval.run.jsonl import dump_json, write_atomically
@@ -120,7 +121,7 @@ class Writer:
         want = spot.planned
         if tuple(array.shape) != want.shape or array.dtype != numpy_dtype(want.dtype):
             raise RuntimeError(f"{name} is {array.dtype} {array.shape} in the place of {want.dtype} {want.shape}")
-        _write_at(spot.fd, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, spot.start)
+        _write_at(spot.fd, named.dense(array).reshape(-1).view(np.uint8).data, spot.start)
 
     def finish(self) -> None:
         """Have all of it survive a power cut, and write the index where there are several files.
