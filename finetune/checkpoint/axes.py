@@ -58,7 +58,7 @@ def dense(array: Any) -> Any:
     A transposed matrix is copied in squares that fit the processor's cache, some four times as fast as NumPy's way.
     """
     if array.ndim != 2 or array.flags.c_contiguous:
-        return np.ascontiguousarray(array)
+        return np.asarray(array, order="C")
     result = np.empty(array.shape, array.dtype)
     for row in range(0, array.shape[0], _SQUARE):
         for column in range(0, array.shape[1], _SQUARE):

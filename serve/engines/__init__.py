@@ -51,12 +51,12 @@ _FORMS: tuple[tuple[Callable[[str], bool], str, str], ...] = (
     (lambda model: not model.strip(), "", "--model is empty: give a folder, a hub id, openai:NAME@URL or replay:FILE"),
     (lambda model: model.startswith("openai:"), "openai", ""),
     (lambda model: model.startswith("replay:"), "replay", ""),
-    (_is_folder_with("config.json", "adapter_config.json"), "hf", ""),
     (
-        _is_folder_with(*_ORBAX_MARKS),
+        _is_folder_with(*_ORBAX_MARKS, *(f"state/{mark}" for mark in _ORBAX_MARKS)),
         "",
-        "{model} is an Orbax checkpoint, which no engine reads yet: give a folder in transformers' format",
+        "{model} is an Orbax checkpoint, which no engine reads yet: give what `verieval convert` makes of it",
     ),
+    (_is_folder_with("config.json", "adapter_config.json"), "hf", ""),
     (
         lambda model: Path(model).expanduser().is_dir(),
         "",

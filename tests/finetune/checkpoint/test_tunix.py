@@ -1,7 +1,7 @@
 """Tunix's checkpoints: names and shapes of google-tunix 0.1.7 and Qwix 0.1.8, values by Qwix's own products.
 
-``tunix_names.json`` holds the names and shapes of ``nnx.state(model)`` and, after ``qwix.apply_lora_to_model`` with rank
-4, of ``nnx.state(model, nnx.LoRAParam)``, for models of the shapes ``31b`` and ``e2b`` of the tests.
+``tunix_names.json`` holds the names and shapes of ``nnx.state(model)`` and, after ``qwix.apply_lora_to_model`` with
+rank 4, of ``nnx.state(model, nnx.LoRAParam)``, for models of the shapes ``31b`` and ``e2b`` of the tests.
 """
 
 from __future__ import annotations
