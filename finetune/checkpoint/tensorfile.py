@@ -100,7 +100,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         import ml_dtypes
     except ImportError:
         raise VerievalError("bfloat16 in NumPy needs ml_dtypes: pip install 'verieval[jax]'") from None
-    return np.dtype(ml_dtypes.bfloat16)
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found
 
 
 def open_folder(folder: Path) -> Stored:
@@ -149,6 +150,7 @@ def _weight_map(index: Path) -> dict[str, str]:
 
 
 def _read_header(path: Path) -> dict[str, Entry]:
+    size = length = 0
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
