@@ -28,8 +28,8 @@ METADATA = "_METADATA"
 # Items of a checkpoint in which the weights may be: this project's, Tunix's, and what Orbax's own managers name.
 ITEMS = ("", "state", "model_params", "default", "params", "items")
 _LEAVES = ("value", "raw_value")  # what flax has put around an array
-_CHUNK_BYTES = 1 << 28
-_KEPT_BYTES = 1 << 28
+_CHUNK_BYTES = 1 << 27
+_KEPT_BYTES = 1 << 27
 NEEDS = "Orbax checkpoints need the jax extra: pip install 'verieval[jax]'"
 
 
@@ -155,7 +155,7 @@ class Lazy:
     """An array that is made part by part while it is written.
 
     Attributes:
-        shape: of the whole.
+        shape: of the whole; a part has an axis at least.
         dtype: NumPy's name, or ``bfloat16``.
         stacked: axes in front that number the parts; 0 where there is one part, the whole.
         make: a part, by its place in the stack.
@@ -185,13 +185,17 @@ class Lazy:
         """The places in the stack, in order."""
         yield from np.ndindex(self.shape[: self.stacked])
 
+    def pieces(self) -> Iterator[slice]:
+        """The rows of a part that are stored as one chunk."""
+        rows, step = self.shape[self.stacked], self.chunk[self.stacked]
+        yield from (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
     @property
     def chunk(self) -> tuple[int, ...]:
         """What is stored as one piece: a layer's part, or rows of it where that is large."""
         rest = self.shape[self.stacked :]
         row = max(math.prod(rest[1:]) * width(self.dtype), 1)
-        first = () if not rest else (max(min(rest[0], _CHUNK_BYTES // row), 1),)
-        return (*(1,) * self.stacked, *first, *rest[1:])
+        return (*(1,) * self.stacked, max(min(rest[0], _CHUNK_BYTES // row), 1), *rest[1:])
 
 
 def write_orbax(item: Path, arrays: Mapping[str, Mapping[str, Lazy]]) -> None:

@@ -30,13 +30,14 @@ class LazyHandler(type_handlers.NumpyHandler):  # type: ignore[misc, unused-igno
         for value, info in zip(values, infos, strict=True):
             store = await self._open(value, info)
             for place in value.parts():
-                array = value.make(place)
-                pending.append((store[place] if place else store).write(array))
-                size += array.nbytes
+                array, part = value.make(place), store[place] if place else store
+                for rows in value.pieces():  # TensorStore copies what it is given
+                    pending.append(part[rows].write(array[rows]))
+                    size += array[rows].nbytes
+                    if size >= _PENDING_BYTES:
+                        await _done(pending)
+                        size = 0
                 del array
-                if size >= _PENDING_BYTES:
-                    await _done(pending)
-                    size = 0
         await _done(pending)
         return []
 

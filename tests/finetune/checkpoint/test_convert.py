@@ -124,6 +124,17 @@ class TestModels:
                    and p.name.endswith("up_proj.kernel")]  # fmt: skip
         np.testing.assert_array_equal(restored[place.name][place.index].astype(np.float32), weight.T)
 
+    def test_large_parts_are_stored_in_pieces(self, tiny, tmp_path, monkeypatch):
+        """Rows that do not divide evenly, more of them than may wait for the disk at one time."""
+        monkeypatch.setattr("finetune.checkpoint.orbax._CHUNK_BYTES", 5_000)
+        monkeypatch.setattr("finetune.checkpoint.orbax_handler._PENDING_BYTES", 10_000)
+        convert(tiny, tmp_path / "b")
+        files = ocp.PyTreeCheckpointer().restore(tmp_path / "b" / "state")["weights"]
+        embedding = open_folder(tiny).read("model.embed_tokens.weight")
+        np.testing.assert_array_equal(files["embed_tokens.embedding"], embedding)
+        convert(tmp_path / "b", tmp_path / "c")
+        assert contents(tmp_path / "c") == contents(tiny)
+
     def test_what_travels_along(self, tiny, tmp_path):
         convert(tiny, tmp_path / "b")
         convert(tmp_path / "b", tmp_path / "c")
