@@ -1,12 +1,7 @@
-"""The layout table: every tensor of a dense Gemma 4, under each naming, with its axes.
+"""The layout of a model, derived from the table: its arrays here, and its tensors under each other naming.
 
-One row says what a weight is called here and by transformers, how its axes lie in both, what it is (a matrix that
-decays, a norm, …) and to which linear module it belongs. All else follows from the rows: shapes, transposes, the
-stacks of equal layers that JAX scans over, shardings, adapters, and what a checkpoint must hold.
-
-Names of axes: ``vocab embed heads kv_heads head_dim mlp`` as usual; ``ple`` and ``ple_vocab`` of the per-layer
-embeddings, ``depth`` the layers that these have in one tensor; ``rank`` of adapters; ``scale`` of a norm, which
-every device holds whole; ``groups`` and ``repeats`` in front, where layers are stacked.
+From :mod:`finetune.checkpoint.table` follow shapes, transposes, the stacks of equal layers that JAX scans over,
+shardings, adapters, and what a checkpoint must hold.
 """
 
 from __future__ import annotations
@@ -15,159 +10,33 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from finetune.checkpoint import axes as named
+from finetune.checkpoint.table import (
+    BESIDE,
+    HEAD_ROW,
+    LAYER_ROWS,
+    MODEL_ROWS,
+    TUNIX_BESIDE,
+    TUNIX_UNREAD,
+    UNREAD,
+    Form,
+    Naming,
+    Role,
+    Row,
+)
 from finetune.gemma4 import Gemma4Config, LayerShape
 from finetune.recipe import LoraSpec
 from verieval.errors import VerievalError
 
-Role = Literal["matrix", "norm", "embedding", "buffer", "adapter"]
+__all__ = [
+    "HEAD_ROW", "LAYER_ROWS", "MODEL_ROWS", "PEFT_PREFIX", "STACKED", "Form", "Naming", "Place", "Role", "Row",
+    "Tensor", "account", "adapters", "find_prefix", "may_pass", "places", "sizes", "tensors",
+]  # fmt: skip
+
 STACKED = ("groups", "repeats")
 PEFT_PREFIX = "base_model.model."
-
-
-@dataclass(frozen=True)
-class Form:
-    """A weight under another naming.
-
-    Attributes:
-        name: with ``{layer}`` where the layer's number stands, without the prefix of the whole model.
-        axes: see :mod:`finetune.checkpoint.axes`.
-        part: ``(index, of)`` where several weights are one tensor there, stacked along a new first axis.
-    """
-
-    name: str
-    axes: str
-    part: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """A weight of the model, or of each layer that has it.
-
-    Attributes:
-        path: its name here, within the layer.
-        axes: its axes here; a product sums over those before the arrow.
-        role: ``matrix`` decays; ``norm`` and ``embedding`` do not; a ``buffer`` is not trained at all.
-        forms: under each other naming.
-        linear: name of its linear module, which an adapter may be put on; empty where it is none.
-        where: which layers have it, or whether the model has it.
-    """
-
-    path: str
-    axes: str
-    role: Role
-    forms: Mapping[str, Form]
-    linear: str = ""
-    where: Callable[[Gemma4Config, LayerShape], bool] = lambda config, shape: True
-
-
-def _row(
-    path: str,
-    ours: str,
-    role: Role,
-    name: str,
-    theirs: str,
-    where: Callable[[Gemma4Config, LayerShape], bool] = lambda config, shape: True,
-) -> Row:
-    linear = path.split(".")[-2] if role == "matrix" and path.endswith(".kernel") else ""
-    return Row(path, ours, role, MappingProxyType({"transformers": Form(name, theirs)}), linear, where)
-
-
-def _own(config: Gemma4Config, shape: LayerShape) -> bool:
-    return not shape.shares
-
-
-def _own_value(config: Gemma4Config, shape: LayerShape) -> bool:
-    return not shape.shares and not shape.key_is_value
-
-
-def _ple(config: Gemma4Config, shape: LayerShape) -> bool:
-    return config.ple > 0
-
-
-# Of the whole model; names within transformers' text model, but for the head.
-MODEL_ROWS = (
-    _row("embed_tokens.embedding", "vocab embed", "embedding", "embed_tokens.weight", "vocab embed"),
-    _row(
-        "embed_tokens_per_layer.embedding",
-        "ple_vocab depth ple",
-        "embedding",
-        "embed_tokens_per_layer.weight",
-        "ple_vocab (depth ple)",
-        _ple,
-    ),
-    _row(
-        "per_layer_model_projection.kernel",
-        "embed -> depth ple",
-        "matrix",
-        "per_layer_model_projection.weight",
-        "(depth ple) embed",
-        _ple,
-    ),
-    _row(
-        "per_layer_projection_norm.weight", "ple_scale", "norm", "per_layer_projection_norm.weight", "ple_scale", _ple
-    ),
-    _row("norm.weight", "scale", "norm", "norm.weight", "scale"),
-)
-# Rows of the embedding, so that the loss reads both in one way; it is there only where they are not tied.
-HEAD_ROW = _row(
-    "lm_head.weight", "vocab embed", "matrix", "lm_head.weight", "vocab embed", lambda config, shape: not config.tied
-)
-
-# Of each layer; transformers' names begin with ``layers.N.``.
-LAYER_ROWS = (
-    _row("input_layernorm.weight", "scale", "norm", "input_layernorm.weight", "scale"),
-    _row(
-        "self_attn.q_proj.kernel",
-        "embed -> heads head_dim",
-        "matrix",
-        "self_attn.q_proj.weight",
-        "(heads head_dim) embed",
-    ),
-    _row(
-        "self_attn.k_proj.kernel",
-        "embed -> kv_heads head_dim",
-        "matrix",
-        "self_attn.k_proj.weight",
-        "(kv_heads head_dim) embed",
-        _own,
-    ),
-    _row(
-        "self_attn.v_proj.kernel",
-        "embed -> kv_heads head_dim",
-        "matrix",
-        "self_attn.v_proj.weight",
-        "(kv_heads head_dim) embed",
-        _own_value,
-    ),
-    _row(
-        "self_attn.o_proj.kernel",
-        "heads head_dim -> embed",
-        "matrix",
-        "self_attn.o_proj.weight",
-        "embed (heads head_dim)",
-    ),
-    _row("self_attn.q_norm.weight", "head_scale", "norm", "self_attn.q_norm.weight", "head_scale"),
-    _row("self_attn.k_norm.weight", "head_scale", "norm", "self_attn.k_norm.weight", "head_scale", _own),
-    _row("post_attention_layernorm.weight", "scale", "norm", "post_attention_layernorm.weight", "scale"),
-    _row("pre_feedforward_layernorm.weight", "scale", "norm", "pre_feedforward_layernorm.weight", "scale"),
-    _row("mlp.gate_proj.kernel", "embed -> mlp", "matrix", "mlp.gate_proj.weight", "mlp embed"),
-    _row("mlp.up_proj.kernel", "embed -> mlp", "matrix", "mlp.up_proj.weight", "mlp embed"),
-    _row("mlp.down_proj.kernel", "mlp -> embed", "matrix", "mlp.down_proj.weight", "embed mlp"),
-    _row("post_feedforward_layernorm.weight", "scale", "norm", "post_feedforward_layernorm.weight", "scale"),
-    _row("per_layer_input_gate.kernel", "embed -> ple", "matrix", "per_layer_input_gate.weight", "ple embed", _ple),
-    _row("per_layer_projection.kernel", "ple -> embed", "matrix", "per_layer_projection.weight", "embed ple", _ple),
-    _row("post_per_layer_input_norm.weight", "scale", "norm", "post_per_layer_input_norm.weight", "scale", _ple),
-    # transformers' checkpoints have it, and its training does not change it.
-    _row("layer_scalar", "one", "buffer", "layer_scalar", "one"),
-)
-
-# What a checkpoint of the whole model may hold beside the text model; such weights are passed over, and said.
-BESIDE = ("model.vision_tower.", "model.audio_tower.", "model.embed_vision.", "model.embed_audio.")
-# Weights that published checkpoints have in layers that share keys and values, and that nothing reads.
-UNREAD = ("self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.k_norm.weight")
 
 
 def sizes(config: Gemma4Config, shape: LayerShape, rank: int = 0) -> dict[str, int]:
@@ -224,13 +93,21 @@ class Tensor:
         """Where in the array the part of a place of :attr:`layers` stands; empty where nothing is stacked."""
         return divmod(place, self.shape[1]) if self.layers else ()
 
+    def axes_in(self, naming: str) -> str:
+        """Axes of a part under a naming."""
+        return self.row.axes if naming == "ours" else self.row.forms[naming].axes
+
+    def carry(self, array: Any, theirs: str, wanted: str) -> Any:
+        """A part (the weight's own, of a fused tensor) from one naming's axes to another's."""
+        return named.convert(array, self.axes_in(theirs), self.axes_in(wanted), dict(self.sizes))
+
     def read(self, array: Any, naming: str) -> Any:
-        """A part as it is here, from one tensor of another naming (the weight's own part of a fused one)."""
-        return named.convert(array, self.row.forms[naming].axes, self.row.axes, dict(self.sizes))
+        """A part as it is here, from one tensor of another naming."""
+        return self.carry(array, naming, "ours")
 
     def write(self, array: Any, naming: str) -> Any:
         """The reverse of :meth:`read`."""
-        return named.convert(array, self.row.axes, self.row.forms[naming].axes, dict(self.sizes))
+        return self.carry(array, "ours", naming)
 
 
 @dataclass(frozen=True)
@@ -243,6 +120,7 @@ class Place:
         tensor: the array here.
         place: of :attr:`Tensor.layers`; 0 where nothing is stacked.
         part: which of the weights that are fused into the tensor; None where it is this one alone.
+        index: what of the tensor in the checkpoint is the weight; empty where it is the whole.
     """
 
     name: str
@@ -250,6 +128,12 @@ class Place:
     tensor: Tensor
     place: int
     part: int | None
+    index: tuple[Any, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What says which weight it is, whatever the naming."""
+        return self.tensor.path, self.place
 
 
 @lru_cache(maxsize=64)
@@ -300,12 +184,15 @@ def _adapter(tensor: Tensor, rank: int, part: str) -> Tensor:
         "lora_b": ("lora_B", f"rank -> {after}", f"({after}) rank"),
     }[part]
     base = tensor.row.forms["transformers"].name.removesuffix(".weight")
+    forms = {"transformers": Form(f"{base}.{low}.weight", theirs)}
+    if "tunix" in tensor.row.forms:
+        forms["tunix"] = _qwix(tensor.row.forms["tunix"], named.flat(before), part)
     row = replace(
         tensor.row,
         path=tensor.row.path.removesuffix("kernel") + part,
         axes=ours,
         role="adapter",
-        forms=MappingProxyType({"transformers": Form(f"{base}.{low}.weight", theirs)}),
+        forms=MappingProxyType(forms),
     )
     known = {**dict(tensor.sizes), "rank": rank}
     return replace(
@@ -318,6 +205,18 @@ def _adapter(tensor: Tensor, rank: int, part: str) -> Tensor:
     )
 
 
+def _qwix(base: Form, summed: tuple[str, ...], part: str) -> Form:
+    """An adapter as Qwix 0.1.8 makes it for a weight: A has the axes that the product sums over, then the rank; B the
+    rank, then all others. Weights that are fused have one A, and a part of B each.
+    """
+    own = named.flat(base.axes)
+    if part == "lora_a":
+        return Form(f"{base.name}_lora_a", " ".join((*(name for name in own if name in summed), "rank")))
+    axes = " ".join(("rank", *(name for name in own if name not in summed)))
+    at = 1 + sum(name not in summed for name in own[: base.at])
+    return Form(f"{base.name}_lora_b", axes, base.part, at if base.part else 0)
+
+
 def _pairs(config: Gemma4Config, shape: LayerShape) -> tuple[tuple[str, int], ...]:
     return tuple(sizes(config, shape).items())
 
@@ -326,25 +225,39 @@ def _pairs(config: Gemma4Config, shape: LayerShape) -> tuple[tuple[str, int], ..
 
 
 def places(arrays: Iterable[Tensor], naming: str, prefix: str) -> tuple[Place, ...]:
-    """Every tensor, or part of one, that a checkpoint of these arrays holds.
+    """Every tensor, or part of one, that a checkpoint of these arrays holds, in their order, layer by layer.
 
     Args:
         arrays: of :func:`tensors` or :func:`adapters`.
-        naming: a key of :attr:`Row.forms`.
-        prefix: of the text model's names; an output head of its own stands outside, after what comes before ``model.``.
+        naming: a key of :attr:`Row.forms`, or ``ours``.
+        prefix: of all names; under transformers' naming, of the text model's, and an output head of its own stands
+            outside, after what comes before ``model.``.
+
+    Raises:
+        VerievalError: the naming has no such weight.
     """
-    result = []
+    result: list[Place] = []
     for tensor in arrays:
+        if naming == "ours":
+            result += [
+                Place(f"{prefix}{tensor.path}", tensor.shape, tensor, place, None, tensor.index(place))
+                for place in range(len(tensor.layers) or 1)
+            ]
+            continue
+        if naming not in tensor.row.forms:
+            raise VerievalError(f"the weight {tensor.path} has no name in a checkpoint of {naming}")
         form = tensor.row.forms[naming]
-        shape = named.shape(form.axes, dict(tensor.sizes))
-        shape = shape if form.part is None else (form.part[1], *shape)
-        part = None if form.part is None else form.part[0]
+        shape, part = named.shape(form.axes, dict(tensor.sizes)), None
+        index: tuple[Any, ...] = ()
+        if form.part is not None:
+            part, of = form.part
+            shape, index = (*shape[: form.at], of, *shape[form.at :]), (*(slice(None),) * form.at, part)
         if tensor.layers:
             for place, layer in enumerate(tensor.layers):
-                result.append(Place(f"{prefix}layers.{layer}.{form.name}", shape, tensor, place, part))
+                result.append(Place(f"{prefix}layers.{layer}.{form.name}", shape, tensor, place, part, index))
         else:
             before = prefix.partition("model.")[0] if tensor.row is HEAD_ROW else prefix
-            result.append(Place(f"{before}{form.name}", shape, tensor, 0, part))
+            result.append(Place(f"{before}{form.name}", shape, tensor, 0, part, index))
     return tuple(result)
 
 
@@ -395,17 +308,21 @@ def account(
     return tuple(others)
 
 
-def may_pass(config: Gemma4Config, prefix: str) -> Callable[[str], bool]:
-    """Which tensors of a transformers checkpoint are not the text model's, or are not read by it.
+def may_pass(config: Gemma4Config, prefix: str, naming: str = "transformers") -> Callable[[str], bool]:
+    """Which tensors of a checkpoint are not the text model's, or are not read by it.
 
     These are the towers of a multimodal checkpoint, a copy of the tied embedding as an output head, and projections
     that published checkpoints have in layers which share keys and values.
     """
+    unread_names, beside = (TUNIX_UNREAD, TUNIX_BESIDE) if naming == "tunix" else (UNREAD, BESIDE)
     unread = {
-        f"{prefix}layers.{index}.{name}" for index, shape in enumerate(config.layers) if shape.shares for name in UNREAD
+        f"{prefix}layers.{index}.{name}"
+        for index, shape in enumerate(config.layers)
+        if shape.shares
+        for name in unread_names
     }
     unread |= {f"{prefix.partition('model.')[0]}lm_head.weight"} if config.tied else set()
-    return lambda name: name in unread or name.startswith(BESIDE)
+    return lambda name: name in unread or name.startswith(beside)
 
 
 _SHOWN = 6

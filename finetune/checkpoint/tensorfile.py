@@ -62,8 +62,16 @@ class Stored:
         """Of every tensor."""
         return {name: entry.shape for name, entry in self.entries.items()}
 
-    def read(self, name: str) -> Array:
+    def dtype(self, name: str) -> str:
+        """NumPy's name of a tensor's, or ``bfloat16``."""
+        return self.entries[name].dtype
+
+    def read(self, name: str, index: tuple[Any, ...] = ()) -> Array:
         """One tensor, in memory of its own; bfloat16 has ml_dtypes' type.
+
+        Args:
+            name: of the tensor.
+            index: the part of it that is wanted, where it is not the whole.
 
         Raises:
             VerievalError: the file has changed or cannot be read.
@@ -76,7 +84,8 @@ class Stored:
             raise VerievalError(f"{entry.file} cannot be read ({error.strerror}); check the path") from error
         if array.size != count:
             raise VerievalError(f"{entry.file} ends within the tensor {name}; get it again")
-        return array.reshape(entry.shape)
+        part: Array = array.reshape(entry.shape)[index]
+        return part
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

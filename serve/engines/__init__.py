@@ -30,6 +30,7 @@ ENGINES = {
 }
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_ORBAX = "{model} is an Orbax checkpoint, which no engine reads yet: give what `verieval convert` makes of it"
 _ORBAX_MARKS = ("_CHECKPOINT_METADATA", "_METADATA", "manifest.ocdbt")
 
 
@@ -53,12 +54,9 @@ _FORMS: tuple[tuple[Callable[[str], bool], str, str], ...] = (
     (lambda model: not model.strip(), "", "--model is empty: give a folder, a hub id, openai:NAME@URL or replay:FILE"),
     (lambda model: model.startswith("openai:"), "openai", ""),
     (lambda model: model.startswith("replay:"), "replay", ""),
+    (_is_folder_with(*(f"state/{mark}" for mark in _ORBAX_MARKS)), "", _ORBAX),  # with its config.json beside it
     (_is_folder_with("config.json", "adapter_config.json"), "hf", ""),
-    (
-        _is_folder_with(*_ORBAX_MARKS),
-        "",
-        "{model} is an Orbax checkpoint, which no engine reads yet: give a folder in transformers' format",
-    ),
+    (_is_folder_with(*_ORBAX_MARKS), "", _ORBAX),
     (
         lambda model: Path(model).expanduser().is_dir(),
         "",

@@ -41,6 +41,7 @@ def test_other_forms(model: str, engine: str) -> None:
         ("there/gone", "no such folder: there/gone"),  # a hub id by its form, but `there` is a folder here
         ("there", "neither config.json nor adapter_config.json"),
         ("orbax", "is an Orbax checkpoint"),
+        ("converted", "is an Orbax checkpoint"),
         ("file.gguf", "is a file"),
         ("", "--model is empty"),
         (" ", "--model is empty"),
@@ -53,6 +54,9 @@ def test_what_cannot_be_served_is_one_sentence(
     (tmp_path / "there").mkdir()
     (tmp_path / "orbax").mkdir()
     (tmp_path / "orbax" / "_CHECKPOINT_METADATA").write_text("{}")
+    (tmp_path / "converted" / "state").mkdir(parents=True)
+    (tmp_path / "converted" / "config.json").write_text("{}")
+    (tmp_path / "converted" / "state" / "_METADATA").write_text("{}")
     (tmp_path / "file.gguf").write_text("")
     with pytest.raises(VerievalError, match=words):
         open_engine(model)

@@ -79,7 +79,9 @@ def _train(name: str, changes: tuple[str, ...], folder: Path, options: Options, 
         from finetune.recipe import load_recipe
         from finetune.run import train_run
     except ImportError as error:  # pydantic, for one
-        raise VerievalError(f"fine-tuning needs the torch or the jax extra: pip install 'verieval[torch]' ({error})") from error
+        raise VerievalError(
+            f"fine-tuning needs the torch or the jax extra: pip install 'verieval[torch]' ({error})"
+        ) from error
 
     recipe = load_recipe(name, changes)
     talk = note if options.first and not options.quiet else _nothing

@@ -1,0 +1,87 @@
+"""An adapter added to its base: in float32, rounded once to the base's dtype, some rows at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finetune.checkpoint.source import Key, Source
+from verieval.errors import VerievalError
+
+Array = NDArray[Any]
+_BLOCK = 1 << 22  # numbers that are float32 at one time
+
+
+class Merger:
+    """Adds an adapter to the weights that it belongs to.
+
+    Attributes:
+        changed: how many weights it has changed.
+        swallowed: names of weights of which the base's dtype holds no change, though the adapter has one.
+    """
+
+    def __init__(self, adapter: Source) -> None:
+        assert adapter.lora is not None
+        self._adapter, self._scale = adapter, np.float32(adapter.lora.scale)
+        self._modules = {path.removesuffix("lora_a") for path, _ in adapter.places if path.endswith("lora_a")}
+        self.changed = 0
+        self.swallowed: list[str] = []
+
+    @property
+    def modules(self) -> int:
+        """Weights that have an adapter."""
+        return len(self._adapter.places) // 2
+
+    def has(self, key: Key) -> bool:
+        """Whether a weight has an adapter."""
+        return key[0].removesuffix("kernel") in self._modules
+
+    def add(self, key: Key, weight: Array, name: str) -> Array:
+        """The merged weight.
+
+        Args:
+            key: of the weight.
+            weight: with transformers' axes, shape (outputs, inputs); it is changed in place.
+            name: for errors.
+        """
+        if not self.has(key):
+            return weight
+        path = key[0].removesuffix("kernel")
+        down, up = (
+            self._adapter.read((path + part, key[1]), "transformers").astype(np.float32)
+            for part in ("lora_a", "lora_b")
+        )
+        changed = wanted = False
+        step = max(_BLOCK // weight.shape[1], 1)
+        for start in range(0, len(weight), step):
+            rows = slice(start, start + step)
+            before = weight[rows]
+            delta = self._scale * (up[rows] @ down)
+            after = (before.astype(np.float32) + delta).astype(weight.dtype)
+            wanted = wanted or bool(delta.any())
+            changed = changed or not np.array_equal(after, before)
+            weight[rows] = after
+        self.changed += changed
+        if wanted and not changed:
+            self.swallowed.append(name)
+        return weight
+
+    def finish(self, name: str) -> None:
+        """See that the merge has changed what it should.
+
+        Args:
+            name: of the adapter.
+
+        Raises:
+            VerievalError: it has changed nothing, or nothing of a weight that has a change.
+        """
+        if self.swallowed:
+            some = ", ".join(self.swallowed[:6]) + (" and more" if len(self.swallowed) > 6 else "")
+            raise VerievalError(
+                f"merging {name} changes nothing in {len(self.swallowed)} weights ({some}): its change is smaller than "
+                "the dtype of the base holds; use the adapter beside its base"
+            )
+        if not self.changed:
+            raise VerievalError(f"merging {name} changes nothing: every B of it is zero; it was not trained")
