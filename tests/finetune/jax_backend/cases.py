@@ -55,6 +55,18 @@ SHAPES: Mapping[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def even(folder: Path) -> Path:
+    """A small model whose every axis four devices can share; transformers' own random weights."""
+    import torch
+    from transformers import Gemma4ForCausalLM, Gemma4TextConfig
+
+    content = _shape(2, 2, attention_k_eq_v=True, num_global_key_value_heads=4)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        Gemma4ForCausalLM(Gemma4TextConfig(**content)).save_pretrained(folder)
+    return folder
+
+
 def make_model(name: str, seed: int = 0) -> Any:
     """transformers' model of a shape; every weight random, norms and layer scalars too."""
     import torch

@@ -49,6 +49,14 @@ def checkpoint(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def even(tmp_path_factory):
+    """A small Gemma 4 for every mesh of four devices."""
+    from tests.finetune.jax_backend import cases
+
+    return cases.even(tmp_path_factory.mktemp("models") / "even")
+
+
+@pytest.fixture(scope="session")
 def backend_of(checkpoint):
     """A backend for a case's mesh and accumulation; its program is compiled once and serves all objectives."""
     from finetune.jax_backend.backend import build
@@ -56,10 +64,10 @@ def backend_of(checkpoint):
 
     kept = {}
 
-    def get(case: Case):
-        key = (case.accumulate, case.mesh)
+    def get(case: Case, folder: Path = checkpoint):
+        key = (case.accumulate, case.mesh, folder)
         if key not in kept:
-            kept[key] = build(case.recipe(checkpoint, steps=50), vocabulary=VOCABULARY)
+            kept[key] = build(case.recipe(folder, steps=50), vocabulary=VOCABULARY)
         return kept[key]
 
     return get

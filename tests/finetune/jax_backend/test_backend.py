@@ -146,15 +146,15 @@ def test_computing_in_more_than_the_weights_have_is_refused(checkpoint):
 
 
 @pytest.mark.slow
-def test_a_sequences_dropout_is_its_own(checkpoint):
+def test_a_sequences_dropout_is_its_own(even):
     """Whatever micro-batch and mesh it is computed in."""
     found = []
     for case in (CASE, Case(accumulate=1), Case(accumulate=1, mesh=(2, 2))):
-        spec = case.recipe(checkpoint, steps=2)
+        spec = case.recipe(even, steps=2)
         spec = replace(spec, lora=replace(spec.lora, dropout=0.3))
-        found.append(run_jax(build(spec, vocabulary=VOCABULARY), spec, begin(load_config(checkpoint), spec)))
+        found.append(run_jax(build(spec, vocabulary=VOCABULARY), spec, begin(load_config(even), spec)))
         plain = replace(spec, lora=replace(spec.lora, dropout=0.0))
-    without = run_torch(plain, load_config(checkpoint), begin(load_config(checkpoint), plain))
+    without = run_torch(plain, load_config(even), begin(load_config(even), plain))
     for other in found[1:]:
         assert Differences.between(found[0], other).gradient < 1e-5
         assert Differences.between(found[0], other).curve < 1e-4
@@ -184,10 +184,10 @@ def build_jax(spec):
 
 
 @pytest.mark.slow
-def test_a_checkpoint_goes_to_another_mesh(checkpoint, backend_of, tmp_path):
+def test_a_checkpoint_goes_to_another_mesh(even, backend_of, tmp_path):
     """Written on one device, read on four, and back."""
-    one, four = backend_of(CASE), backend_of(replace(CASE, mesh=(2, 2)))
-    spec = CASE.recipe(checkpoint, steps=3)
+    one, four = backend_of(CASE, even), backend_of(replace(CASE, mesh=(2, 2)), even)
+    spec = CASE.recipe(even, steps=3)
     start_jax(one, begin(one.config, spec))
     micros = batches(spec)[0]
     one.step(micros, learning_rate=1e-3, seed=0)

@@ -174,7 +174,7 @@ def test_torch_takes_the_same_recipe(undisturbed, place):
 @pytest.mark.slow
 def test_a_mesh_of_four_is_one_device(undisturbed, place):
     folder = place / "mesh"
-    changes = ("parallel.fsdp=2", "parallel.tp=2", "train.micro_batch=1")
+    changes = ("parallel.fsdp=4", "train.micro_batch=1")
     words = [word for change in changes for word in ("--set", change)]
     finish(place, folder, *words)
     for one, two in zip(log(folder), log(undisturbed[0]), strict=True):
