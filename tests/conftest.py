@@ -11,6 +11,14 @@ import pytest
 from verieval.errors import VerievalError
 from verieval.judge import Toolchain, find_toolchain
 
+# Here, before any test or any library can start jax: meshes need devices, and a CPU can be several. What is compiled in
+# a test runs once or twice, so it is compiled quickly.
+if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = (
+        os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4 --xla_backend_optimization_level=0"
+    ).strip()
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
 ROOT = Path(__file__).resolve().parent.parent
 # Twenty-eight tasks with benches in Verilog, as the project's own suite once had them.
 VERILOG_BENCHES = ROOT / "tests" / "verilog_benches"

@@ -98,7 +98,7 @@ def test_completion_answers() -> None:
         env = {"_VERIEVAL_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
         return [row.split(",")[1] for row in verieval(**env).stdout.splitlines()]
 
-    assert complete("verieval co") == ["compare", "completion"]
+    assert complete("verieval co") == ["compare", "convert", "completion"]
     assert "--benchmark" in complete("verieval run --be")
     assert complete("verieval run --protocol verilog") == ["verilog-eval-low", "verilog-eval-high"]
 

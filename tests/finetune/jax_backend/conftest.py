@@ -1,18 +1,6 @@
 from __future__ import annotations
 
-import os
-import sys
-
 import pytest
-
-# Before jax is imported: meshes need devices, and a CPU can be several.
-if "jax" not in sys.modules:
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_force_host_platform_device_count" not in flags:
-        # What is compiled here runs once or twice, so it is compiled quickly.
-        flags += " --xla_force_host_platform_device_count=4 --xla_backend_optimization_level=0"
-        os.environ["XLA_FLAGS"] = flags.strip()
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 pytest.importorskip("jax")
 pytest.importorskip("flax")
