@@ -33,7 +33,7 @@ def find_source(spec: ModelSpec) -> Source:
         VerievalError: they are not there.
     """
     if spec.config:
-        return Source(Path(spec.config), None, "")
+        return Source(spec.config_path, None, "")
     folder = Path(spec.source).expanduser()
     if folder.is_dir():
         return Source(folder / "config.json", folder, str(folder.resolve()))

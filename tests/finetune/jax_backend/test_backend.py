@@ -13,7 +13,8 @@ import torch
 from finetune.backend import Micro
 from finetune.gemma4 import load_config
 from finetune.jax_backend.backend import build
-from finetune.recipe import ParallelSpec
+from finetune.jax_backend.source import find_source
+from finetune.recipe import ParallelSpec, load_recipe
 from tests.finetune.jax_backend.parity import (
     BATCH,
     VOCABULARY,
@@ -201,3 +202,10 @@ def test_a_checkpoint_goes_to_another_mesh(even, backend_of, tmp_path):
     one.step(micros, learning_rate=1e-3, seed=0)
     one.restore(tmp_path / "four")
     assert same(state(one), expected)
+
+
+def test_a_config_is_meant_from_the_recipes_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = find_source(load_recipe("nano").model)
+    assert source.weights is None
+    assert load_config(source.config).vocabulary == 1280
