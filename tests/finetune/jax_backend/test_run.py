@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,9 @@ from safetensors.numpy import load_file
 
 from finetune.checkpoints import complete
 from finetune.folder import read_manifest
+from tests.finetune.runs import OPTIM, log, wait_for_checkpoint
 
 ROOT = Path(__file__).resolve().parents[3]
-TIMES = ("seconds", "tokens_per_second")
 RECIPE = """
 [model]
 source = "{source}"
@@ -46,18 +45,7 @@ dropout = 0.1
 targets = ["q_proj", "v_proj"]
 optional = ["v_proj"]
 
-[optim]
-name = "adamw"
-learning_rate = 5e-3
-beta1 = 0.9
-beta2 = 0.99
-eps = 1e-8
-weight_decay = 0.01
-schedule = "cosine"
-warmup_steps = 2
-final_fraction = 0.1
-clip_norm = 1.0
-
+{optim}
 [train]
 steps = 8
 sequence_length = 128
@@ -84,7 +72,7 @@ def place(tmp_path_factory, checkpoint):
         ]
         lines.append(json.dumps({"messages": [{"role": role, "content": text} for role, text in turns]}))
     (folder / "rows.jsonl").write_text("\n".join(lines) + "\n")
-    (folder / "recipe.toml").write_text(RECIPE.format(source=checkpoint, rows=folder / "rows.jsonl"))
+    (folder / "recipe.toml").write_text(RECIPE.format(source=checkpoint, rows=folder / "rows.jsonl", optim=OPTIM))
     return folder
 
 
@@ -102,11 +90,6 @@ def finish(place: Path, out: Path, *words: str) -> tuple[dict, str]:
     said, complained = process.communicate(timeout=290)
     assert process.returncode == 0, complained
     return json.loads(said), complained
-
-
-def log(folder: Path) -> list[dict]:
-    rows = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
 
 
 def weights(folder: Path) -> dict[str, np.ndarray]:
@@ -142,11 +125,7 @@ def test_what_a_run_says_and_leaves(undisturbed, place):
 def test_killed_and_resumed_is_undisturbed_bit_for_bit(undisturbed, place):
     folder = place / "killed"
     process = begin(place, folder)
-    end = time.monotonic() + 250
-    while not complete(folder):
-        assert time.monotonic() < end
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
+    wait_for_checkpoint(process, folder, 0, seconds=250)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not (folder / "model").exists()

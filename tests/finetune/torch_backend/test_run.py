@@ -18,9 +18,9 @@ from safetensors.torch import load_file
 
 from finetune.checkpoints import complete
 from finetune.folder import read_manifest
+from tests.finetune.runs import OPTIM, log, wait_for_checkpoint
 
 ROOT = Path(__file__).resolve().parents[3]
-TIMES = ("seconds", "tokens_per_second")
 RECIPE = """
 [model]
 source = "{source}"
@@ -43,18 +43,7 @@ layout = "chat"
 prompt_weight = 0.1
 denominator = "weight_sum"
 {lora}
-[optim]
-name = "adamw"
-learning_rate = 5e-3
-beta1 = 0.9
-beta2 = 0.99
-eps = 1e-8
-weight_decay = 0.01
-schedule = "cosine"
-warmup_steps = 2
-final_fraction = 0.1
-clip_norm = 1.0
-
+{optim}
 [train]
 steps = 10
 sequence_length = 192
@@ -88,7 +77,7 @@ def place(tmp_path_factory, models):
         lines.append(json.dumps({"messages": [{"role": role, "content": text} for role, text in turns]}))
     (folder / "rows.jsonl").write_text("\n".join(lines) + "\n")
     for name, lora in (("lora", LORA), ("full", "")):
-        text = RECIPE.format(source=models["gemma"], rows=folder / "rows.jsonl", lora=lora)
+        text = RECIPE.format(source=models["gemma"], rows=folder / "rows.jsonl", lora=lora, optim=OPTIM)
         (folder / f"{name}.toml").write_text(text)
     return folder
 
@@ -113,11 +102,6 @@ def train(*words: object, processes: int = 1) -> subprocess.CompletedProcess[str
     )
 
 
-def log(folder: Path) -> list[dict]:
-    rows = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
-
-
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     parts = [f"{name}/{file}" for name, file in (("model", "model"), ("adapter", "adapter_model"))]
     files = [folder / f"{part}.safetensors" for part in parts]
@@ -130,11 +114,7 @@ def start_and_wait(folder: Path, step: int, *words: object) -> subprocess.Popen[
     process = subprocess.Popen(
         command(*words, "--out", folder), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    end = time.monotonic() + 120
-    while not any(found.step >= step for found in complete(folder)):
-        assert time.monotonic() < end
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.005)
+    wait_for_checkpoint(process, folder, step, seconds=120)
     return process
 
 
