@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from finetune.recipe import LoraSpec
 from verieval.errors import VerievalError
@@ -43,6 +44,16 @@ def match_targets(layers: Layers, spec: LoraSpec) -> dict[str, int]:
             "if that is how the model is built"
         )
     return dict(counts)
+
+
+def target_pattern(prefix: str, targets: Iterable[str]) -> str:
+    """The targets as peft matches them, within the language model's layers alone: a vision tower has such names, too.
+
+    Args:
+        prefix: of the language model's names.
+        targets: last parts of the names of its linear modules.
+    """
+    return rf"{re.escape(prefix)}layers\.\d+\.(?:.+\.)?(?:{'|'.join(map(re.escape, targets))})"
 
 
 def say_matched(counts: dict[str, int], layers: int) -> str:

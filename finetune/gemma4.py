@@ -209,6 +209,14 @@ def load_config(path: Path) -> Gemma4Config:
     return read_config(content, str(path))
 
 
+def set_dtype(content: dict[str, Any], dtype: str) -> None:
+    """Have a configuration say the dtype of its weights, wherever it says one; it is changed in place."""
+    for part in (content, content.get("text_config")):
+        if isinstance(part, dict):
+            part.pop("torch_dtype", None)
+            part["dtype"] = dtype
+
+
 def read_config(content: Any, name: str = "config.json") -> Gemma4Config:
     """Read a configuration as transformers writes it, 5.14 (``global_head_dim``) to 5.19 (``per_layer_config``).
 

@@ -19,6 +19,7 @@ from finetune.checkpoint.merge import Merger
 from finetune.checkpoint.orbax import Lazy, write_orbax
 from finetune.checkpoint.source import BESIDE_FILE, Key, Source, open_source
 from finetune.checkpoint.writer import SHARD_BYTES, Planned, Writer
+from finetune.gemma4 import set_dtype
 from verieval.errors import VerievalError
 from verieval.run.jsonl import dump_json, write_atomically
 
@@ -286,10 +287,7 @@ def _config(job: Job, plan: _Plan) -> str:
         text = dump_json(content)
     dtype = source.dtype(next(iter(source.places)))
     if content.get("dtype", content.get("torch_dtype")) not in (None, dtype):
-        for part in (content, content.get("text_config")):
-            if isinstance(part, dict):
-                part.pop("torch_dtype", None)
-                part["dtype"] = dtype
+        set_dtype(content, dtype)
         text = dump_json(content)
     return text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,36 @@ Array = NDArray[Any]
 _BLOCK = 1 << 22  # numbers that are float32 at one time
 
 
+@dataclass(frozen=True)
+class Added:
+    """What adding an adapter did to a weight: ``changed`` it, or was ``swallowed`` whole by its dtype."""
+
+    changed: bool
+    swallowed: bool
+
+
+def add_product(weight: Array, down: Array, up: Array, scale: float) -> Added:
+    """Add ``scale * (up @ down)`` to a weight, in float32, rounded once to the weight's dtype.
+
+    Args:
+        weight: shape (outputs, inputs), changed in place.
+        down: float32, shape (rank, inputs).
+        up: float32, shape (outputs, rank).
+        scale: alpha / rank.
+    """
+    changed = wanted = False
+    step = max(_BLOCK // weight.shape[1], 1)
+    for start in range(0, len(weight), step):
+        rows = slice(start, start + step)
+        before = weight[rows]
+        delta = np.float32(scale) * (up[rows] @ down)
+        after = (before.astype(np.float32) + delta).astype(weight.dtype)
+        wanted = wanted or bool(delta.any())
+        changed = changed or not np.array_equal(after, before)
+        weight[rows] = after
+    return Added(changed, wanted and not changed)
+
+
 class Merger:
     """Adds an adapter to the weights that it belongs to.
 
@@ -24,7 +55,7 @@ class Merger:
 
     def __init__(self, adapter: Source) -> None:
         assert adapter.lora is not None
-        self._adapter, self._scale = adapter, np.float32(adapter.lora.scale)
+        self._adapter, self._scale = adapter, adapter.lora.scale
         self._modules = {path.removesuffix("lora_a") for path, _ in adapter.places if path.endswith("lora_a")}
         self.changed = 0
         self.swallowed: list[str] = []
@@ -53,18 +84,9 @@ class Merger:
             self._adapter.read((path + part, key[1]), "transformers").astype(np.float32)
             for part in ("lora_a", "lora_b")
         )
-        changed = wanted = False
-        step = max(_BLOCK // weight.shape[1], 1)
-        for start in range(0, len(weight), step):
-            rows = slice(start, start + step)
-            before = weight[rows]
-            delta = self._scale * (up[rows] @ down)
-            after = (before.astype(np.float32) + delta).astype(weight.dtype)
-            wanted = wanted or bool(delta.any())
-            changed = changed or not np.array_equal(after, before)
-            weight[rows] = after
-        self.changed += changed
-        if wanted and not changed:
+        added = add_product(weight, down, up, self._scale)
+        self.changed += added.changed
+        if added.swallowed:
             self.swallowed.append(name)
         return weight
 

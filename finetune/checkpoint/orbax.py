@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.checkpoint.writer import width
+from finetune.checkpoint.tensorfile import width
 from verieval.errors import VerievalError
 from verieval.files import read_file
 

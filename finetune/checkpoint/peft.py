@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from finetune.adapters import target_pattern
 from finetune.checkpoint.layout import Tensor
 from finetune.gemma4 import Gemma4Config
 from verieval.errors import VerievalError
@@ -125,21 +125,28 @@ def find_lora(
 
 
 def make_config(lora: Lora, arrays: tuple[Tensor, ...], config: Gemma4Config, base: str) -> dict[str, Any]:
-    """The configuration of an adapter folder; what is not in it has peft's defaults.
-
-    The targets are matched within the language model alone: a vision tower has projections of the same names.
-    """
+    """The configuration of an adapter folder that has been converted."""
     if lora.content is not None:
         return dict(lora.content)
-    targets = "|".join(sorted({re.escape(tensor.row.linear) for tensor in arrays}))
+    return plain_config(
+        base=base or None,
+        rank=lora.rank,
+        alpha=int(lora.alpha) if float(lora.alpha).is_integer() else lora.alpha,
+        dropout=0.0,
+        targets=target_pattern(config.prefix, sorted({tensor.row.linear for tensor in arrays})),
+    )
+
+
+def plain_config(*, base: str | None, rank: int, alpha: float, dropout: float, targets: str) -> dict[str, Any]:
+    """PEFT's configuration of an adapter as this project makes them; what is not in it has peft's defaults."""
     return {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
-        "base_model_name_or_path": base or None,
-        "r": lora.rank,
-        "lora_alpha": int(lora.alpha) if float(lora.alpha).is_integer() else lora.alpha,
-        "lora_dropout": 0.0,
-        "target_modules": rf"{re.escape(config.prefix)}layers\.\d+\.(?:.+\.)?(?:{targets})",
+        "base_model_name_or_path": base,
+        "r": rank,
+        "lora_alpha": alpha,
+        "lora_dropout": dropout,
+        "target_modules": targets,
         "bias": "none",
         "fan_in_fan_out": False,
         "inference_mode": True,

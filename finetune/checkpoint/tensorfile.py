@@ -104,6 +104,11 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return dtype
 
 
+def width(dtype: str) -> int:
+    """Bytes of a number."""
+    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+
+
 def open_folder(folder: Path) -> Stored:
     """Read the headers of a checkpoint: one file, or several with an index.
 
@@ -169,9 +174,8 @@ def _read_header(path: Path) -> dict[str, Entry]:
 def _entry(path: Path, name: str, value: Any, base: int, size: int) -> Entry:
     try:
         dtype, shape, (start, stop) = DTYPES[value["dtype"]], tuple(value["shape"]), value["data_offsets"]
-        width = 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
         whole = all(type(number) is int and number >= 0 for number in (*shape, start, stop))
-        if whole and stop - start == width * math.prod(shape) and base + stop <= size:
+        if whole and stop - start == width(dtype) * math.prod(shape) and base + stop <= size:
             return Entry(path, dtype, shape, base + start)
     except (KeyError, TypeError, ValueError):
         pass

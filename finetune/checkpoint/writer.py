@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.checkpoint import axes as named
-from finetune.checkpoint.tensorfile import DTYPES, numpy_dtype
+from finetune.checkpoint.tensorfile import DTYPES, numpy_dtype, width
 from verieval.errors import VerievalError
 from verieval.run.jsonl import dump_json, write_atomically
 
@@ -53,11 +53,6 @@ class _Spot:
     planned: Planned
     fd: int
     start: int
-
-
-def width(dtype: str) -> int:
-    """Bytes of a number."""
-    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
 
 
 class Writer:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jax import Array
 
-from finetune.checkpoint.layout import PEFT_PREFIX, Place, adapters, find_prefix, places, tensors
-from finetune.checkpoint.tensorfile import DTYPES, INDEX, SINGLE, Stored, numpy_dtype, open_folder
+from finetune.adapters import target_pattern
+from finetune.checkpoint import peft
+from finetune.checkpoint.layout import PEFT_PREFIX, Place, Tensor, adapters, find_prefix, places, tensors
+from finetune.checkpoint.merge import add_product
+from finetune.checkpoint.tensorfile import SINGLE, Stored, numpy_dtype, open_folder
+from finetune.checkpoint.writer import Planned, Writer
+from finetune.gemma4 import set_dtype
 from finetune.recipe import LoraSpec
 from verieval.errors import VerievalError
 from verieval.files import read_file
@@ -26,31 +28,9 @@ if TYPE_CHECKING:
     from finetune.jax_backend.backend import JaxBackend
 
 Part = np.ndarray[Any, Any]
-# A file of a checkpoint becomes no larger, unless one tensor is.
-FILE_BYTES = 5 * 10**9
+# A tensor that is to be written, and what makes its values, in any dtype.
+Work = tuple[Planned, Callable[[], Part]]
 _CLASSES = {"gemma4": "Gemma4ForConditionalGeneration", "gemma4_text": "Gemma4ForCausalLM"}
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """A tensor that is to be written.
-
-    Attributes:
-        name: in the file.
-        dtype: NumPy's name, or ``bfloat16``.
-        shape: of it.
-        make: its values; in any dtype, cast when they are written.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    make: Callable[[], Part]
-
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return (2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize) * math.prod(self.shape)
 
 
 def export(backend: JaxBackend, folder: Path) -> dict[str, Any]:
@@ -70,11 +50,11 @@ def export(backend: JaxBackend, folder: Path) -> dict[str, Any]:
     writes = backend.rank == 0
     said: dict[str, Any] = {"dtype": dtype}
     if lora:
-        write_tensors(folder / "adapter", "adapter_model.safetensors", _adapter(backend, lora), writes=writes)
+        _write(folder / "adapter", peft.WEIGHTS, _adapter(backend, lora), writes=writes)
         if writes:
-            write_atomically(folder / "adapter" / "adapter_config.json", dump_json(_peft_config(backend, lora)))
+            write_atomically(folder / "adapter" / peft.CONFIG, dump_json(_peft_config(backend, lora)))
         said["merged"] = sum(len(tensor.layers) for tensor in adapters(backend.config, lora)) // 2
-    write_tensors(folder / "model", SINGLE, _model(backend, dtype), writes=writes)
+    _write(folder / "model", SINGLE, _model(backend, dtype), writes=writes)
     if writes:
         _write_config(backend, dtype, folder / "model")
     return said if writes else {}
@@ -83,157 +63,118 @@ def export(backend: JaxBackend, folder: Path) -> dict[str, Any]:
 # ---- tensors ---------------------------------------------------------------------------------------------------------
 
 
-def _model(backend: JaxBackend, dtype: str) -> list[Planned]:
+def _model(backend: JaxBackend, dtype: str) -> list[Work]:
     """The text model's tensors under transformers' names, and what else the source holds, as it is there."""
     config, weights = backend.config, {**backend.frozen, **backend.state.weights}
     stored = None if backend.source.weights is None else open_folder(backend.source.weights)
     prefix = config.prefix if stored is None else find_prefix(stored.entries, config)
     expected = places(tensors(config), "transformers", prefix)
-    result = [Planned(place.name, dtype, place.shape, _merged(backend, weights, place)) for place in expected]
+    low = {tensor.path: tensor for tensor in adapters(config, backend.recipe.lora)} if backend.recipe.lora else {}
+    result = [(Planned(place.name, dtype, place.shape), _merged(backend, weights, low, place)) for place in expected]
     return result + ([] if stored is None else list(_beside(stored, {place.name for place in expected}, prefix)))
 
 
-def _beside(stored: Stored, own: set[str], prefix: str) -> Iterator[Planned]:
+def _beside(stored: Stored, own: set[str], prefix: str) -> Iterator[Work]:
     """Tensors that the text model does not have; a copy of the tied embedding would no longer be one."""
     head = f"{prefix.partition('model.')[0]}lm_head.weight"
     for name, entry in sorted(stored.entries.items()):
         if name not in own and name != head:
-            yield Planned(name, entry.dtype, entry.shape, partial(stored.read, name))
+            yield Planned(name, entry.dtype, entry.shape), partial(stored.read, name)
 
 
-def _merged(backend: JaxBackend, weights: Mapping[str, Array], place: Place) -> Callable[[], Part]:
-    """A weight of one layer, its adapter added in float32 where it has one."""
+def _merged(
+    backend: JaxBackend, weights: Mapping[str, Array], low: Mapping[str, Tensor], place: Place
+) -> Callable[[], Part]:
+    """A weight of one layer, its adapter (one of the tensors ``low``) added where it has one."""
     path = place.tensor.path
-    low = [path.removesuffix("kernel") + part for part in ("lora_a", "lora_b")]
+    parts = [low.get(path.removesuffix("kernel") + part) for part in ("lora_a", "lora_b")]
     lora = backend.recipe.lora
 
     def make() -> Part:
-        base = _part(weights[path], place)
-        if lora and path.endswith("kernel") and low[0] in weights:
-            down, up = (_part(weights[name], place).astype(np.float32) for name in low)
-            delta = np.tensordot(down, up, axes=1) * np.float32(lora.alpha / lora.rank)
-            merged = (base.astype(np.float32) + delta).astype(base.dtype)
-            if delta.any() and np.array_equal(merged, base):
-                raise VerievalError(
-                    f"merging the adapter of {place.name} changes nothing: it is smaller than {base.dtype} holds; "
-                    "train for longer, or with a higher optim.learning_rate"
-                )
-            base = merged
-        converted: Part = place.tensor.write(base, "transformers")
-        return converted
+        weight = _transformers(weights[path], place.tensor, place.place)
+        down, up = parts
+        if lora is None or down is None or up is None:
+            return weight
+        weight = weight.copy()  # what comes from a device is read-only
+        low_a, low_b = (
+            _transformers(weights[one.path], one, place.place).astype(np.float32, copy=False) for one in (down, up)
+        )
+        if add_product(weight, low_a, low_b, lora.alpha / lora.rank).swallowed:
+            raise VerievalError(
+                f"merging the adapter of {place.name} changes nothing: it is smaller than {weight.dtype} holds; "
+                "train for longer, or with a higher optim.learning_rate"
+            )
+        return weight
 
     return make
 
 
-def _adapter(backend: JaxBackend, lora: LoraSpec) -> list[Planned]:
+def _adapter(backend: JaxBackend, lora: LoraSpec) -> list[Work]:
     """The adapters' tensors under peft's names."""
     weights = backend.state.weights
 
-    def one(place: Place) -> Planned:
-        def make() -> Part:
-            converted: Part = place.tensor.write(_part(weights[place.tensor.path], place), "transformers")
-            return converted
-
-        return Planned(place.name, "float32", place.shape, make)
+    def one(place: Place) -> Work:
+        tensor = place.tensor
+        return Planned(place.name, "float32", place.shape), partial(
+            _transformers, weights[tensor.path], tensor, place.place
+        )
 
     prefix = PEFT_PREFIX + backend.config.prefix
     return [one(place) for place in places(adapters(backend.config, lora), "transformers", prefix)]
 
 
-def _part(array: Array, place: Place) -> Part:
-    """One layer's part of an array, in host memory."""
-    part = array[place.tensor.index(place.place)] if place.tensor.layers else array
-    if not part.is_fully_addressable:
+def _transformers(array: Array, tensor: Tensor, number: int) -> Part:
+    """One layer's part of an array, in host memory, as transformers has it."""
+    part = array[tensor.index(number)] if tensor.layers else array
+    if part.is_fully_addressable:
+        whole = np.asarray(part)
+    else:
         from jax.experimental.multihost_utils import process_allgather
 
-        return np.asarray(process_allgather(part, tiled=True))
-    return np.asarray(part)
+        whole = np.asarray(process_allgather(part, tiled=True))
+    converted: Part = tensor.write(whole, "transformers")
+    return converted
 
 
-def write_tensors(folder: Path, file: str, planned: Sequence[Planned], *, writes: bool = True) -> None:
-    """Write safetensors, one tensor in memory at a time; in several files with an index where it is much.
+def _write(folder: Path, file: str, work: Sequence[Work], *, writes: bool) -> None:
+    """One tensor in memory at a time. Every process makes the values; one that does not write takes part in that alone.
 
     Args:
         folder: made where it is not there.
         file: name of the file where one is enough.
-        planned: what is written, in order.
-        writes: False makes the values and writes nothing (a process that only takes part).
+        work: what is written, in order.
+        writes: this process does.
     """
-    groups = _cut(planned)
-    stem, suffix = file.rsplit(".", 1)
-    weight_map: dict[str, str] = {}
-    for number, group in enumerate(groups, start=1):
-        name = file if len(groups) == 1 else f"{stem}-{number:05}-of-{len(groups):05}.{suffix}"
-        weight_map |= {one.name: name for one in group}
-        if writes:
-            folder.mkdir(parents=True, exist_ok=True)
-            _write_file(folder / name, group)
-        else:
-            for one in group:
-                one.make()
-    if writes and len(groups) > 1:
-        total = sum(one.size for one in planned)
-        write_atomically(folder / INDEX, dump_json({"metadata": {"total_size": total}, "weight_map": weight_map}))
-
-
-def _cut(planned: Sequence[Planned]) -> list[list[Planned]]:
-    groups: list[list[Planned]] = [[]]
-    for one in planned:
-        if groups[-1] and sum(part.size for part in groups[-1]) + one.size > FILE_BYTES:
-            groups.append([])
-        groups[-1].append(one)
-    return groups
-
-
-def _write_file(path: Path, group: Sequence[Planned]) -> None:
-    names = {theirs: ours for ours, theirs in DTYPES.items()}
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    start = 0
-    for one in group:
-        header[one.name] = {
-            "dtype": names[one.dtype], "shape": list(one.shape), "data_offsets": [start, start + one.size],
-        }  # fmt: skip
-        start += one.size
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for one in group:
-            array = np.ascontiguousarray(one.make(), dtype=numpy_dtype(one.dtype))
-            if array.shape != one.shape:
-                raise RuntimeError(f"{one.name} has the shape {array.shape} in the place of {one.shape}")
-            file.write(array.reshape(-1).view(np.uint8).data)
+    if not writes:
+        for _, make in work:
+            make()
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with Writer(folder, [planned for planned, _ in work], file=file) as writer:
+        for planned, make in work:
+            writer.write(planned.name, make().astype(numpy_dtype(planned.dtype), copy=False))
+        writer.finish()
 
 
 # ---- configurations --------------------------------------------------------------------------------------------------
 
 
 def _peft_config(backend: JaxBackend, lora: LoraSpec) -> dict[str, Any]:
-    """What peft reads; the fields that are not here have its defaults."""
-    targets = "|".join(map(re.escape, lora.targets))
-    return {
-        "peft_type": "LORA",
-        "task_type": "CAUSAL_LM",
-        "base_model_name_or_path": backend.source.name,
-        "revision": backend.recipe.model.revision or None,
-        "r": lora.rank,
-        "lora_alpha": lora.alpha,
-        "lora_dropout": lora.dropout,
-        "target_modules": rf"{re.escape(backend.config.prefix)}layers\.\d+\.(?:.+\.)?(?:{targets})",
-        "bias": "none",
-        "fan_in_fan_out": False,
-        "inference_mode": True,
-    }
+    content = peft.plain_config(
+        base=backend.source.name,
+        rank=lora.rank,
+        alpha=lora.alpha,
+        dropout=lora.dropout,
+        targets=target_pattern(backend.config.prefix, lora.targets),
+    )
+    return {**content, "revision": backend.recipe.model.revision or None}
 
 
 def _write_config(backend: JaxBackend, dtype: str, folder: Path) -> None:
     """The source's configuration with the dtype that the weights have now, and its generation config."""
     content = json.loads(read_file(backend.source.config))
     content.setdefault("architectures", [_CLASSES[content["model_type"]]])
-    for part in (content, content.get("text_config")):
-        if isinstance(part, dict):
-            part.pop("torch_dtype", None)
-            part["dtype"] = dtype
+    set_dtype(content, dtype)
     write_atomically(folder / "config.json", dump_json(content))
     generation = backend.source.config.parent / "generation_config.json"
     if backend.source.weights is not None and generation.is_file():

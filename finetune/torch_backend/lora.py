@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from torch import nn
@@ -32,14 +31,12 @@ def add_lora(language: Language, spec: LoraSpec, *, source: str, revision: str =
     from peft import LoraConfig, TaskType, get_peft_model
 
     counts = match_targets(language, spec)
-    # Anchored to the language model's layers: a vision tower has projections of the same names.
-    pattern = rf"{re.escape(language.prefix)}layers\.\d+\.(?:.+\.)?(?:{'|'.join(map(re.escape, spec.targets))})"
     config = LoraConfig(
         task_type=TaskType.CAUSAL_LM,
         r=spec.rank,
         lora_alpha=spec.alpha,  # type: ignore[arg-type]  # peft says int and divides it by the rank
         lora_dropout=spec.dropout,
-        target_modules=pattern,
+        target_modules=adapters.target_pattern(language.prefix, spec.targets),
         bias="none",
         init_lora_weights=True,
         base_model_name_or_path=source,
