@@ -110,6 +110,7 @@ class Gemma4Config:
         ple_vocabulary: rows of their table.
         initializer_range: deviation of random weights.
         multimodal: the text model is part of a checkpoint that holds a vision or audio tower as well.
+        pad: token that pads, None where there is none; looking it up gives its row no gradient (``padding_idx``).
     """
 
     vocabulary: int
@@ -125,6 +126,7 @@ class Gemma4Config:
     ple_vocabulary: int
     initializer_range: float
     multimodal: bool
+    pad: int | None
 
     @property
     def prefix(self) -> str:
@@ -262,6 +264,7 @@ def read_config(content: Any, name: str = "config.json") -> Gemma4Config:
         ple_vocabulary=fields.count("vocab_size_per_layer_input") if ple else 0,
         initializer_range=fields.number("initializer_range", 0.02),
         multimodal=kind == "gemma4",
+        pad=_pad(fields),
     )
 
 
@@ -293,6 +296,16 @@ class _Fields:
         if not isinstance(value, Mapping):
             raise VerievalError(f"{self.name}: {field} must be a table, and is {value!r}")
         return _Fields(value, f"{self.name}: {field}")
+
+
+def _pad(fields: _Fields) -> int | None:
+    """As an index from the start; transformers' default is 0, and torch counts a negative one from the end."""
+    value, size = fields.content.get("pad_token_id", 0), fields.count("vocab_size")
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not -size <= value < size:
+        raise VerievalError(f"{fields.name}: pad_token_id must be a token of the vocabulary, and is {value!r}")
+    return value % size
 
 
 def _kinds(fields: _Fields, number: int) -> Sequence[Kind]:

@@ -27,15 +27,20 @@ Cache = tuple[tuple[Any, ...], ...]
 
 
 class Embedding(nnx.Module):
-    """Rows of a table."""
+    """Rows of a table; looking up the token ``pad`` gives its row no gradient, as torch's ``padding_idx`` has it."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, pad: int | None) -> None:
         self.embedding = nnx.Param(weights["embedding"])
+        self.pad = pad
 
     def __call__(self, ids: Array, scale: float) -> Array:
         """The rows of ``ids``, times ``scale`` in the table's dtype (as transformers rounds it)."""
         table = self.embedding[...]
-        return table[ids] * jnp.asarray(scale, dtype=table.dtype)
+        rows = table[ids]
+        if self.pad is not None:
+            padding = (ids == self.pad).reshape(*ids.shape, *(1,) * (rows.ndim - ids.ndim))
+            rows = jnp.where(padding, jax.lax.stop_gradient(rows), rows)
+        return rows * jnp.asarray(scale, dtype=table.dtype)
 
 
 class OutputHead(nnx.Module):
@@ -64,9 +69,9 @@ class Gemma4(nnx.Module):
             raise ValueError(f"other paths than the model's: {sorted(expected ^ set(values))[:5]}")
         weights = Weights(values)
         self.config, self.adapted = config, lora is not None
-        self.embed_tokens = Embedding(weights.inner("embed_tokens"))
+        self.embed_tokens = Embedding(weights.inner("embed_tokens"), config.pad)
         if config.ple:
-            self.embed_tokens_per_layer = Embedding(weights.inner("embed_tokens_per_layer"))
+            self.embed_tokens_per_layer = Embedding(weights.inner("embed_tokens_per_layer"), config.pad)
             name = "per_layer_model_projection"
             self.per_layer_model_projection = Linear(weights.inner(name), f"{name}.kernel")
             self.per_layer_projection_norm = Norm(weights.inner("per_layer_projection_norm"), config.eps)

@@ -8,13 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from flax import nnx
 
+from finetune.checkpoint.layout import places, tensors
 from finetune.data.batch import collate
 from finetune.jax_backend.attention import attend
 from finetune.jax_backend.gemma4 import Compute, Gemma4, by_path, split
 from finetune.jax_backend.weights import abstract
-from tests.finetune.jax_backend.cases import SHAPES, arrays, packed, unpacked
+from tests.finetune.jax_backend.cases import SHAPES, arrays, make_model, packed, unpacked
 from tests.finetune.torch_backend.cases import ROWS
 
 logits = jax.jit(lambda model, ids, positions, segments, compute: model.logits(ids, positions, segments, compute),
@@ -30,6 +32,44 @@ def test_logits_are_transformers(model_of, name):
     found = np.asarray(logits(model.jax, *arrays(batch), Compute()))
     assert np.abs(expected).max() > 1
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize("name", ["31b", pytest.param("e2b", marks=pytest.mark.slow)])
+def test_gradients_of_every_weight_are_transformers(model_of, name):
+    """The padding token, which a row may hold too, has none for being looked up, but as an answer."""
+    model, batch = model_of(name), packed()
+    pad = model.config.pad
+    assert pad == model.torch.model.padding_idx == 0
+    batch = replace(batch, ids=np.where(np.arange(batch.ids.shape[1]) % 11 == 5, pad, batch.ids))
+    coefficients = np.random.default_rng(0).random(batch.ids.shape).astype(np.float32) * (batch.target_roles > 0) / 50
+    torch_model, weights = make_model(name), dict(model.weights)
+    # Its row begins as zeros, of which a norm has no gradient to speak of: 1,000 times more at every norm.
+    for path in {"embed_tokens", "embed_tokens_per_layer"} & {path.split(".")[0] for path in weights}:
+        row = torch_model.model.get_submodule(path).weight.data[pad].normal_(std=0.5)
+        table = weights[f"{path}.embedding"]
+        weights[f"{path}.embedding"] = table.at[pad].set(row.numpy().reshape(table.shape[1:]))
+    ids, positions = (torch.from_numpy(array).long() for array in (batch.ids, batch.positions))
+    found = torch_model(input_ids=ids, position_ids=positions, attention_mask=None, use_cache=False).logits
+    targets = torch.from_numpy(batch.targets).long().ravel()
+    nll = torch.nn.functional.cross_entropy(found.flatten(0, 1), targets, reduction="none")
+    (nll * torch.from_numpy(coefficients).ravel()).sum().backward()
+    theirs = {key: value.grad.numpy() for key, value in torch_model.named_parameters()}
+
+    def loss(weights):
+        return Gemma4(model.config, weights).loss(*arrays(batch), batch.targets, coefficients, Compute())[0]
+
+    ours = jax.jit(jax.grad(loss))(weights)
+    for place in places(tensors(model.config), "transformers", model.config.prefix):
+        if place.name not in theirs:
+            assert place.tensor.row.role == "buffer"
+            continue
+        value = place.tensor.read(theirs.pop(place.name), "transformers")
+        grad = np.asarray(ours[place.tensor.path])[place.tensor.index(place.place)]
+        assert np.abs(value).max() > 0, place.name
+        np.testing.assert_allclose(
+            grad, value, rtol=0, atol=1e-4 * max(1.0, float(np.abs(value).max())), err_msg=place.name
+        )
+    assert set(theirs) <= {"lm_head.weight"}
 
 
 @pytest.mark.parametrize("name", ["31b", "e2b"])
