@@ -144,6 +144,10 @@ class Family(ABC):
         """State in reset, or at power-up where there is no reset (None is undefined)."""
         return {}
 
+    def settle(self, i: Inputs) -> State:
+        """State after a rising clock edge in reset; inputs matter where a register has none."""
+        return self.start()
+
     @abstractmethod
     def outs(self, state: State, i: Inputs) -> Outputs:
         """Outputs from state and inputs."""

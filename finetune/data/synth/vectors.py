@@ -93,7 +93,7 @@ def _clocked(
         if active and reset.kind == "async":
             state = family.start()
         before = (0, 0) if unknown else _pack(outputs, family.outs(state, given))
-        state = family.start() if active else family.step(state, given)
+        state = family.settle(given) if active else family.step(state, given)
         unknown = False
         yield (_join(inputs, given), *before, *_pack(outputs, family.outs(state, given)))
 

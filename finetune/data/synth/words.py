@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from random import Random
 
 from finetune.data.synth.design import Family, Names, Spec
+from finetune.data.synth.paraphrase import rephrased
 
 LAYOUTS = ("suite", "suite", "suite", "suite", "bullets", "bullets", "prose", "prose", "table", "lines")
 
@@ -47,21 +48,37 @@ class Words:
         return self.say(
             f"`{name}` is 1",
             f"`{name}` is 1",
+            f"`{name}` is 1",
+            f"`{name}` = 1",
             f"`{name}` = 1",
             f"`{name}` is high",
             f"`{name}` is set",
+            f"`{name}` is active",
+            f"`{name}` equals 1",
+            f"`{name}` is at 1",
+            f"`{name}` is true",
             held=f"`{name}` is asserted",
         )
 
     def nought(self, name: str) -> str:
         """A one-bit signal is 0."""
         return self.say(
-            f"`{name}` is 0", f"`{name}` is 0", f"`{name}` = 0", f"`{name}` is low", held=f"`{name}` is deasserted"
+            f"`{name}` is 0",
+            f"`{name}` is 0",
+            f"`{name}` is 0",
+            f"`{name}` = 0",
+            f"`{name}` = 0",
+            f"`{name}` is low",
+            f"`{name}` is not set",
+            f"`{name}` is not 1",
+            f"`{name}` equals 0",
+            f"`{name}` is inactive",
+            held=f"`{name}` is deasserted",
         )
 
     def when(self) -> str:
         """A condition follows."""
-        return self.say("when", "when", "if", "while")
+        return self.say("when", "when", "when", "if", "if", "while", "whenever", "as long as", "in case")
 
     def bits(self, width: int) -> str:
         """A width, as an attribute."""
@@ -74,6 +91,13 @@ class Words:
             f"`{name}` becomes {value}",
             f"`{name}` takes {value}",
             f"`{name}` is set to {value}",
+            f"`{name}` gets {value}",
+            f"`{name}` is loaded with {value}",
+            f"`{name}` changes to {value}",
+            f"`{name}` takes the value {value}",
+            f"`{name}` receives {value}",
+            f"{value} is stored in `{name}`",
+            f"the new value of `{name}` is {value}",
             held=f"{value} goes into `{name}`",
         )
 
@@ -84,6 +108,13 @@ class Words:
             f"`{name}` is unchanged",
             f"`{name}` stays as it is",
             f"`{name}` holds",
+            f"`{name}` holds its value",
+            f"`{name}` does not change",
+            f"`{name}` remains unchanged",
+            f"`{name}` retains its value",
+            f"`{name}` is left alone",
+            f"`{name}` stays the same",
+            f"the value of `{name}` stays",
             held=f"nothing happens to `{name}`",
         )
 
@@ -95,6 +126,13 @@ class Words:
             f"on each rising edge of `{clk}`",
             "at each rising clock edge",
             f"on the positive edge of `{clk}`",
+            f"at the rising edge of `{clk}`",
+            f"at a rising edge of `{clk}`",
+            f"on every rising edge of `{clk}`",
+            f"on every positive edge of `{clk}`",
+            "on each rising clock edge",
+            "at every positive clock edge",
+            f"with each rising edge of `{clk}`",
             held=f"each time `{clk}` goes up",
         )
 
@@ -118,6 +156,8 @@ def describe(family: Family, n: Names, rng: Random, *, held: bool = False) -> tu
     """A description of a design and how many held-out wordings are in it."""
     words = Words(rng, held=held)
     spec = family.describe(n, words)
+    if not held:
+        spec = rephrased(spec, rng)
     layout = rng.choice(LAYOUTS)
     text = {"suite": _suite, "bullets": _bullets, "prose": _prose, "table": _table, "lines": _lines}[layout](
         family, n, words, spec
@@ -139,6 +179,15 @@ def _opening(family: Family, n: Names, w: Words, spec: Spec) -> str:
             f"Implement {noun} as the module `{name}`.",
             f"{sentence(noun)}",
             f"The module `{name}` is {noun}.",
+            f"Build {noun}.",
+            f"Create a {kind}module `{name}`: {noun}.",
+            f"Describe {noun} in Verilog; call the module `{name}`.",
+            f"Please write {noun}.",
+            f"We need {noun}. The module is called `{name}`.",
+            f"Your task: {noun}, as the {kind}module `{name}`.",
+            f"The {kind}module `{name}` implements {noun}.",
+            f"This is the specification of `{name}`, {noun}.",
+            f"`{name}`: {noun}.",
             held=f"What is wanted is {noun}, under the name `{name}`.",
         )
     return w.say(
@@ -148,6 +197,13 @@ def _opening(family: Family, n: Names, w: Words, spec: Spec) -> str:
         f"Design a {kind}circuit that {verb}.",
         f"Implement a {kind}module that {verb}.",
         f"The module `{name}` {verb}.",
+        f"Build a {kind}module `{name}` that {verb}.",
+        f"Create a {kind}circuit, `{name}`, that {verb}.",
+        f"Write Verilog for a {kind}module that {verb}.",
+        f"We need a {kind}module that {verb}. It is called `{name}`.",
+        f"A {kind}module `{name}` that {verb} is wanted.",
+        f"Describe a {kind}module in Verilog that {verb}.",
+        f"The design `{name}` {verb}.",
         held=f"There should be a module `{name}` which {verb}.",
     )
 
@@ -165,6 +221,13 @@ def _reset(family: Family, n: Names, w: Words, what: str) -> str:
             f"`{rst}` is an asynchronous, active-{polarity} reset: {what}.",
             f"The asynchronous reset `{rst}` (active {polarity}) has this effect: {what}.",
             f"While `{rst}` is {level}, {what}, independently of the clock (asynchronous reset).",
+            f"Whenever `{rst}` is {level}, {what} at once, without a clock edge.",
+            f"Asynchronous reset, active {polarity} (`{rst}`): {what}.",
+            f"`{rst}` = {level} resets the module immediately, whatever the clock does: {what}.",
+            f"The reset `{rst}` is asynchronous and active {polarity}. In reset, {what}.",
+            f"When `{rst}` goes to {level}, {what} right away (asynchronous), and stays so while `{rst}` is {level}.",
+            f"While `{rst}` = {level}, {what}. This reset does not wait for the clock.",
+            f"After an asynchronous reset (`{rst}` = {level}), {what}.",
             held=f"Asynchronously, `{rst}` = {level} means that {what}.",
         )
     return w.say(
@@ -173,6 +236,12 @@ def _reset(family: Family, n: Names, w: Words, what: str) -> str:
         f"The synchronous reset `{rst}` (active {polarity}) has this effect: {what}.",
         f"When `{rst}` is {level} at a rising edge of `{n.clk}`, {what} (synchronous reset).",
         f"Reset is synchronous: with `{rst}` = {level} at the clock edge, {what}.",
+        f"If `{rst}` is {level} at the rising clock edge, {what}, whatever the other inputs are.",
+        f"Synchronous reset, active {polarity} (`{rst}`): {what}.",
+        f"`{rst}` = {level} at a rising edge of `{n.clk}` resets the module: {what}.",
+        f"The reset `{rst}` is synchronous and active {polarity}. After it, {what}.",
+        f"At an edge with `{rst}` = {level}, {what}; this comes before everything else.",
+        f"`{rst}` takes effect at the rising edge of `{n.clk}` only. With `{rst}` = {level}, {what}.",
         held=f"`{rst}` = {level} is looked at by the clock alone and means that {what}.",
     )
 
@@ -185,6 +254,11 @@ def _rules(spec: Spec, n: Names, w: Words, *, numbered: bool) -> list[str]:
         f"At a rising edge of `{n.clk}` the first of these that applies counts:",
         f"At each rising edge of `{n.clk}`, in this order of priority:",
         f"On every rising edge of `{n.clk}`, the first case that holds:",
+        f"At each rising edge of `{n.clk}`, the first line whose condition is true is carried out:",
+        f"Behaviour at a rising edge of `{n.clk}`, first match wins:",
+        f"When `{n.clk}` rises, exactly one of these happens, the first that applies:",
+        "At every clock edge, go through this list and do the first that applies:",
+        f"Priority at each rising edge of `{n.clk}`, highest first:",
         held=f"Whenever `{n.clk}` rises, look for the first true line:",
     )
     lines = [sentence(lead)] if numbered else [lead]
@@ -220,7 +294,13 @@ def _note(family: Family, spec: Spec, n: Names, role: str, w: Words) -> str:
         return spec.notes[role]
     if role == "clk":
         return w.say(
-            "state changes on its rising edge", "all state changes on its rising edge", "clock, rising edge", "clock"
+            "state changes on its rising edge",
+            "all state changes on its rising edge",
+            "clock, rising edge",
+            "clock",
+            "the clock; its rising edge counts",
+            "everything happens on its rising edge",
+            "positive-edge clock",
         )
     if role == "rst":
         kind = "synchronous" if family.reset.kind == "sync" else "asynchronous"
@@ -241,14 +321,22 @@ def _ports(family: Family, spec: Spec, n: Names, w: Words) -> list[str]:
 
 def _suite(family: Family, n: Names, w: Words, spec: Spec) -> str:
     about = [
-        w.say("All ports are unsigned.", "All ports are unsigned.", "")
+        w.say(
+            "All ports are unsigned.",
+            "All ports are unsigned.",
+            "All ports are unsigned, in this order.",
+            "In this order:",
+            "",
+        )
         if not any(port.signed for port in family.pins)
         else "",
-        w.say("There is no parameter.", "")
+        w.say("There is no parameter.", "There are no parameters.", "")
         if family.clocked
         else w.say(
             "There is no clock, no reset and no parameter.",
             "There is no clock and no reset.",
+            "There is no clock; the outputs follow the inputs at once.",
+            "Neither clock nor reset nor parameter.",
             "",
             held="No clock, no parameter.",
         ),
@@ -260,12 +348,19 @@ def _suite(family: Family, n: Names, w: Words, spec: Spec) -> str:
     if reset and w.rng.random() < 0.6:
         parts += ["## Reset", _wrap(reset)]
         reset = ""
-    parts.append(w.say("## Behaviour", "## Behaviour", "## Function", "## Operation"))
+    parts.append(
+        w.say(
+            "## Behaviour", "## Behaviour", "## Function", "## Operation", "## What it does", "## Outputs", "## Details"
+        )
+    )
     if not family.clocked and w.rng.random() < 0.5:
         parts.append(
             w.say(
                 "The outputs follow the inputs without any storage.",
                 "The outputs follow the inputs at once.",
+                "The logic is combinational; nothing is stored.",
+                "All outputs depend on the present inputs alone.",
+                "No state is kept.",
                 held="No storage.",
             )
         )

@@ -10,15 +10,20 @@ from finetune.data.synth.families import (
     adders,
     alu,
     arbiters,
+    checks,
+    classes,
     codes,
     compare,
     counters,
     handshake,
+    lanes,
     logic,
     machines,
+    marks,
     memory,
     modes,
     phases,
+    pulses,
     registers,
     rings,
     rules,
@@ -32,7 +37,8 @@ from finetune.data.synth.families import (
 # Their order is part of what a seed means.
 _MODULES = (
     select, logic, codes, adders, compare, registers, shift, counters, rings, several, alu, modes, rules, timing, stream,
-    handshake, memory, arbiters, machines, phases,
+    handshake, memory, arbiters, machines, phases, lanes, pulses, checks, classes,
+    marks,
 )  # fmt: skip
 FAMILIES: tuple[type[Family], ...] = tuple(chain.from_iterable(module.FAMILIES for module in _MODULES))
 BY_NAME = {kind.name: kind for kind in FAMILIES}
