@@ -19,8 +19,8 @@ from finetune.checkpoint.layout import Tensor, adapters, tensors
 from finetune.gemma4 import Gemma4Config
 from finetune.jax_backend.gemma4 import Compute, Gemma4
 from finetune.jax_backend.sharding import batch_sharding, sharding
-from finetune.jax_backend.weights import place
-from finetune.recipe import LoraSpec, OptimSpec
+from finetune.jax_backend.weights import abstract, place
+from finetune.recipe import LoraSpec, OptimSpec, TrainSpec
 
 Arrays = dict[str, Array]
 # Roles that decay: matrices, and their low-rank factors; norms and embeddings do not.
@@ -134,6 +134,33 @@ class Program:
 
         steps = jax.make_array_from_callback((), self.whole, lambda _: np.zeros((), np.int32))
         return State(weights, zeros(), zeros(), steps)
+
+    def shapes(self, dtype: str, train: TrainSpec) -> tuple[State, Arrays, Inputs, Any]:
+        """What :attr:`step` takes, as shapes with their places: for compiling it ahead of time.
+
+        Args:
+            dtype: of the weights that are not trained.
+            train: batch, micro-batch and length.
+        """
+        mesh = self.compute.mesh
+        every: Any = abstract(self.config, dtype, lora=self.lora, mesh=mesh)
+        trained: Any = {
+            tensor.path: jax.ShapeDtypeStruct(tensor.shape, jnp.float32, sharding=self.shardings.weights[tensor.path])
+            for tensor in self.trained
+        }
+        frozen = {path: value for path, value in every.items() if path not in trained}
+        scalar: Any = jax.ShapeDtypeStruct((), jnp.int32, sharding=self.whole)
+        shares = 1 if mesh is None else mesh.shape["fsdp"]
+        sequences = train.micro_batch * shares
+        shape = (train.batch // sequences, sequences, train.sequence_length)
+        where = self.input_sharding(stacked=True)
+        ids = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=where)
+        coefficients = jax.ShapeDtypeStruct(shape, jnp.float32, sharding=where)
+        drops = self.lora is not None and self.lora.dropout > 0
+        size = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0))).shape
+        keys = jax.ShapeDtypeStruct((*shape[:2], *size), jnp.uint32, sharding=where) if drops else None
+        rate = jax.ShapeDtypeStruct((), jnp.float32, sharding=self.whole)
+        return State(trained, trained, trained, scalar), frozen, Inputs(ids, ids, ids, ids, coefficients, keys), rate
 
     @cached_property
     def step(self) -> Any:

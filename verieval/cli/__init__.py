@@ -40,6 +40,7 @@ COMMANDS: dict[str, Entry] = {
     "examine": Entry("verieval.cli.examine", "Synthesize a run's candidates and prove them equivalent."),
     "compare": Entry("verieval.cli.compare", "Compare two runs: what differs, then which is better."),
     "train": Entry("verieval.cli.train", "Fine-tune a model by a recipe."),
+    "plan": Entry("verieval.cli.plan", "Say what a recipe needs of a TPU or GPU, without one."),
     "convert": Entry("verieval.cli.convert", "Convert checkpoints, and merge adapters into their base."),
     "bench": Entry("verieval.cli.bench", "List, show and check benchmarks."),
     "submit": Entry("verieval.cli.submit", "Make a bundle of a run that anyone can judge again."),

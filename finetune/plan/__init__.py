@@ -1,0 +1,1 @@
+"""What a recipe needs of a machine that is not there: memory, operations, time and cost (``verieval plan``)."""
