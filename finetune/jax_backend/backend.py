@@ -48,7 +48,7 @@ def build(recipe: Recipe, *, vocabulary: int) -> JaxBackend:
         VerievalError: the recipe cannot be executed here, with the reason.
     """
     _join()
-    _keep_programs()
+    keep_programs()
     return JaxBackend(recipe, vocabulary)
 
 
@@ -66,7 +66,7 @@ def _join() -> None:
         ) from error
 
 
-def _keep_programs() -> None:
+def keep_programs() -> None:
     """Compiled programs outlive the process, so that a resumed run does not compile again; the user's own folder for
     them (``JAX_COMPILATION_CACHE_DIR``) is left.
     """

@@ -14,10 +14,13 @@ from jax import Array
 from jax.sharding import Mesh, SingleDeviceSharding
 
 from finetune.checkpoint.layout import Tensor, account, adapters, find_prefix, may_pass, places, tensors
+from finetune.checkpoint.orbax import find_item
+from finetune.checkpoint.source import open_source
 from finetune.checkpoint.tensorfile import Stored, numpy_dtype, open_folder
 from finetune.gemma4 import Gemma4Config
 from finetune.jax_backend.sharding import sharding
 from finetune.recipe import LoraSpec
+from verieval.errors import VerievalError
 
 
 def abstract(
@@ -61,6 +64,33 @@ def load_weights(folder: Path, config: Gemma4Config, dtype: str, *, mesh: Mesh |
         stored.shapes, places(tensors(config), "transformers", prefix), str(folder), passed=may_pass(config, prefix)
     )
     return read_arrays(stored, tensors(config), prefix, dtype, mesh=mesh)
+
+
+def load_model(folder: Path, config: Gemma4Config, dtype: str) -> dict[str, Array]:
+    """A whole model by path on one device, from a transformers folder or an Orbax checkpoint with its config beside it.
+
+    Args:
+        folder: of the checkpoint.
+        config: of the model.
+        dtype: that values are cast to.
+
+    Raises:
+        VerievalError: it is an adapter, or its arrays are not the model's.
+    """
+    if find_item(folder) is None:
+        return load_weights(folder, config, dtype)
+    source = open_source(folder)
+    if source.kind != "model":
+        raise VerievalError(f"{folder} is an adapter: merge it with `verieval convert BASE OUT --adapter {folder}`")
+    kind = numpy_dtype(dtype)
+
+    def one(tensor: Tensor) -> Array:
+        whole = np.empty(tensor.shape, kind)
+        for number in range(len(tensor.layers) or 1):
+            whole[tensor.index(number)] = source.read((tensor.path, number), "ours")
+        return place(tensor, whole, None)
+
+    return {tensor.path: one(tensor) for tensor in tensors(config)}
 
 
 def read_arrays(

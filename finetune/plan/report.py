@@ -104,7 +104,7 @@ class Planned:
         return {
             "schema": 1,
             "recipe": self.recipe,
-            "topology": {"name": self.topology.name, "chips": self.topology.count, **asdict(self.topology.chip)},
+            "topology": {"name": self.topology.name, "count": self.topology.count, "chip": asdict(self.topology.chip)},
             "parameters": {"model": self.parameters[0], "trained": self.parameters[1]},
             "flops_per_step": {"model": self.model_flops, "executed": self.executed_flops},
             "positions_used": {"packed": self.packed.used, "padded": self.padded.used},

@@ -6,6 +6,7 @@
 | ``replay:FILE`` | ``replay``: completions that were generated before |
 | a folder with ``config.json``, or a hub id | ``hf``: transformers |
 | a folder with ``adapter_config.json`` | ``hf`` with a PEFT adapter |
+| an Orbax checkpoint with its ``config.json`` | ``jax``: Gemma 4 in JAX, which reads folders of ``hf`` too |
 | ``nano`` | ``hf``: the small model that ships, unless a folder here has this name |
 """
 
@@ -25,12 +26,15 @@ from verieval.task import Benchmark
 # Engine by name: the module that holds it. A module offers OPTIONS and open_engine.
 ENGINES = {
     "hf": "serve.engines.hf",
+    "jax": "serve.engines.jax",
     "openai": "serve.engines.openai",
     "replay": "serve.engines.replay",
 }
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_ORBAX = "{model} is an Orbax checkpoint, which no engine reads yet: give what `verieval convert` makes of it"
+_ORBAX = (
+    "{model} holds the arrays of an Orbax checkpoint alone: give the folder around it, with config.json and tokenizer"
+)
 _ORBAX_MARKS = ("_CHECKPOINT_METADATA", "_METADATA", "manifest.ocdbt")
 
 
@@ -54,7 +58,7 @@ _FORMS: tuple[tuple[Callable[[str], bool], str, str], ...] = (
     (lambda model: not model.strip(), "", "--model is empty: give a folder, a hub id, openai:NAME@URL or replay:FILE"),
     (lambda model: model.startswith("openai:"), "openai", ""),
     (lambda model: model.startswith("replay:"), "replay", ""),
-    (_is_folder_with(*(f"state/{mark}" for mark in _ORBAX_MARKS)), "", _ORBAX),  # with its config.json beside it
+    (_is_folder_with(*(f"state/{mark}" for mark in _ORBAX_MARKS)), "jax", ""),
     (_is_folder_with("config.json", "adapter_config.json"), "hf", ""),
     (_is_folder_with(*_ORBAX_MARKS), "", _ORBAX),
     (
@@ -96,8 +100,9 @@ def open_engine(model: str, *, engine: str | None = None, benchmark: Benchmark |
         engine: name of an engine, to overrule what is detected.
         benchmark: what will be asked; ``replay`` needs it to know its file's tasks.
         options: what the command line offers; None stands for not given. ``hf`` knows ``dtype``, ``device``,
-            ``batch_size``, ``revision``, ``base_model`` and ``chat_format``; ``openai`` knows ``concurrency``,
-            ``endpoint``, ``timeout``, ``retries`` and ``token_field``; ``replay`` knows none.
+            ``batch_size``, ``revision``, ``base_model`` and ``chat_format``; ``jax`` knows ``dtype``, ``batch_size``
+            and ``chat_format``; ``openai`` knows ``concurrency``, ``endpoint``, ``timeout``, ``retries`` and
+            ``token_field``; ``replay`` knows none.
 
     Raises:
         VerievalError: nothing serves this model, an extra is missing, or an option does not apply to the engine.

@@ -28,6 +28,7 @@ _CONTENT = (
     "merges.txt",
     "*.model",
     "chat_template*",
+    "state/**/*",  # of an Orbax checkpoint
 )
 _CHUNK = 1 << 22
 _TRAINING_LIMIT = 1 << 16
@@ -44,7 +45,10 @@ def folder_sha256(folder: Path) -> str:
     paths = sorted({path for pattern in _CONTENT for path in folder.glob(pattern) if path.is_file()})
     with ThreadPoolExecutor(max_workers=4) as pool:
         return hash_json(
-            [[path.name, digest] for path, digest in zip(paths, pool.map(file_sha256, paths), strict=True)]
+            [
+                [path.relative_to(folder).as_posix(), digest]
+                for path, digest in zip(paths, pool.map(file_sha256, paths), strict=True)
+            ]
         )
 
 

@@ -170,7 +170,7 @@ def test_on_the_command_line():
     content = json.loads(found.stdout)
     assert [mesh["fits"] for mesh in content["meshes"]] == [False, True, True]
     assert content["meshes"][0]["refused"].startswith("train.batch 2")
-    assert content["topology"]["chips"] == 4
+    assert (content["topology"]["name"], content["topology"]["count"]) == ("v5p:2x2x1", 4)
     for words, said in (
         (("plan", "gemma-4-31b-lora", "--mesh", "4"), "give two numbers"),
         (("plan", "gemma-4-31b-lora", "--topology", "tpu"), "is not known"),

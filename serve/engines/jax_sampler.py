@@ -1,0 +1,263 @@
+"""Sampling from Gemma 4 in JAX: a prefill and a decoding loop, each one compiled program of fixed shapes.
+
+A batch is padded to its size, prompts on the right to a width from :data:`WIDTHS`, and every layer has a ring of slots
+for keys and values: as many as the window on sliding layers, as many as prompt and answer need on global ones. Position
+``p`` of a row lies in slot ``p`` modulo the ring's size. The loop ends when every row has.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from finetune.gemma4 import Gemma4Config, LayerShape
+from finetune.jax_backend.attention import KeyValue, attend, attend_rows
+from finetune.jax_backend.gemma4 import Compute, Gemma4
+from serve.engines.decode import Row
+from verieval.completion import Sampling
+from verieval.errors import VerievalError
+
+# Lengths of prompts and of answers that programs are compiled for; beyond the last one, its multiples.
+WIDTHS = (32, 64, 128, 192, 256, 384, 512, 768, 1024)
+_BLOCK = 1024  # queries of a prompt that attend at one time
+
+
+def width(length: int) -> int:
+    """The smallest width that holds so many tokens."""
+    step = WIDTHS[-1]
+    return next((size for size in WIDTHS if size >= length), -(-length // step) * step)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a program is compiled for.
+
+    Attributes:
+        rows: of the batch.
+        prompt: width of the prompts.
+        answer: most tokens that are drawn.
+        greedy: the most probable token is taken.
+        filtered: top-k or top-p leave tokens out.
+    """
+
+    rows: int
+    prompt: int
+    answer: int
+    greedy: bool
+    filtered: bool
+
+
+class Knobs(NamedTuple):
+    """Numbers of the sampling that need no program of their own: float32, float32, int32 (0: all)."""
+
+    temperature: Any
+    top_p: Any
+    top_k: Any
+
+
+class Loop(NamedTuple):
+    """What the loop carries.
+
+    Attributes:
+        step: tokens drawn so far.
+        last: token of each row to be fed next, shape (rows,).
+        done: rows that have ended.
+        bad: the model's output was not a number.
+        drawn: shape (rows, answer).
+        cache: see :meth:`finetune.jax_backend.gemma4.Gemma4.decode`.
+    """
+
+    step: Array
+    last: Array
+    done: Array
+    bad: Array
+    drawn: Array
+    cache: Any
+
+
+def _ring(config: Gemma4Config, shape: LayerShape, room: int) -> int:
+    return min(config.window, room) if shape.kind == "sliding_attention" else room
+
+
+def _slots(ring: int, at: Array) -> Array:
+    """The position that each slot holds when ``at`` is the newest; below 0 where it holds none. Shape (rows, ring)."""
+    return at[:, None] - (at[:, None] - jnp.arange(ring)[None]) % ring
+
+
+@dataclass(frozen=True, eq=False)
+class _Prefill:
+    """Attention of whole prompts, which leaves each layer's ring in the place of its cache."""
+
+    config: Gemma4Config
+    lengths: Array
+    segments: Array
+    room: int
+
+    def __call__(self, shape: LayerShape, query: Array, new: KeyValue, cache: Any) -> tuple[Array, KeyValue, Any]:
+        """See :class:`finetune.jax_backend.attention.Attend`."""
+        window = self.config.window if shape.kind == "sliding_attention" else None
+        found = attend_rows(query, *new, self.segments, window, _BLOCK)
+        if shape.shares:
+            return found, new, None
+        held = _slots(_ring(self.config, shape, self.room), self.lengths - 1)
+        place = jnp.clip(held, 0, query.shape[1] - 1)[:, :, None, None]
+        rings = tuple(jnp.take_along_axis(part, place, axis=1) for part in new)
+        return found, new, rings
+
+
+@dataclass(frozen=True, eq=False)
+class _Decode:
+    """Attention of one new position a row against its rings."""
+
+    config: Gemma4Config
+    at: Array
+
+    def __call__(self, shape: LayerShape, query: Array, new: KeyValue, cache: Any) -> tuple[Array, KeyValue, Any]:
+        """See :class:`finetune.jax_backend.attention.Attend`."""
+        rows = jnp.arange(query.shape[0])
+        if not shape.shares:
+            ring = cache[0].shape[1]
+            new = cache = tuple(
+                old.at[rows, self.at % ring].set(part[:, 0]) for old, part in zip(cache, new, strict=True)
+            )
+        held = _slots(new[0].shape[1], self.at)
+        seen = held >= 0
+        if shape.kind == "sliding_attention":
+            seen &= held > self.at[:, None] - self.config.window
+        return attend(query, *new, seen[:, None]), new, cache
+
+
+def _draw(logits: Array, uniforms: Array, knobs: Knobs, shape: Shape) -> Array:
+    """One token a row: temperature, then top-k, then top-p, as :func:`serve.engines.decode.draw`, in float32."""
+    if shape.greedy:
+        return jnp.argmax(logits, axis=-1).astype(jnp.int32)
+    weights = jax.nn.softmax((logits - logits.max(axis=-1, keepdims=True)) / knobs.temperature, axis=-1)
+    order = None
+    if shape.filtered:
+        order = jnp.argsort(weights, axis=-1, descending=True, stable=True)
+        weights = jnp.take_along_axis(weights, order, axis=-1)
+        ranks = jnp.arange(weights.shape[-1])
+        weights = jnp.where((knobs.top_k > 0) & (ranks >= knobs.top_k), 0.0, weights)
+        cumulative = jnp.cumsum(weights, axis=-1)
+        beyond = cumulative - weights >= knobs.top_p * cumulative[:, -1:]
+        weights = jnp.where((knobs.top_p < 1) & beyond, 0.0, weights)
+    cumulative = jnp.cumsum(weights, axis=-1)
+    total = cumulative[:, -1:]
+    # Rounding must not carry the point onto the end, past the last token.
+    point = jnp.minimum(uniforms[:, None] * total, jnp.nextafter(total, jnp.zeros_like(total)))
+    index = (cumulative <= point).sum(axis=-1, keepdims=True)
+    return (index if order is None else jnp.take_along_axis(order, index, axis=-1))[:, 0].astype(jnp.int32)
+
+
+@partial(jax.jit, static_argnums=(1, 2, 3))
+def _generate(
+    model: Gemma4, config: Gemma4Config, compute: Compute, shape: Shape, ids: Array, lengths: Array, budgets: Array,
+    uniforms: Array, knobs: Knobs, stop: Array,
+) -> Loop:  # fmt: skip
+    """Prefill and loop.
+
+    Args:
+        model: with its weights.
+        config: of it.
+        compute: dtype of products.
+        shape: of everything.
+        ids: prompts, shape (rows, prompt).
+        lengths: of the prompts, at least 1.
+        budgets: tokens that a row may draw; 0 for a row that only fills the batch.
+        uniforms: shape (answer, rows).
+        knobs: of the sampling.
+        stop: ids that end a row, shape (stops,).
+    """
+    rows, room = shape.rows, shape.prompt + shape.answer
+    positions = jnp.broadcast_to(jnp.arange(shape.prompt, dtype=jnp.int32), ids.shape)
+    segments = (positions < lengths[:, None]).astype(jnp.int32)
+    # A place for each layer's rings, whose shapes the prefill decides.
+    none = tuple((None,) * len(segment.runs) for segment in config.segments)
+    hidden, cache = model.decode(ids, positions, compute, _Prefill(config, lengths, segments, room), cache=none)
+    last = jnp.take_along_axis(hidden, (lengths - 1)[:, None, None], axis=1)
+
+    def take(loop: Loop, state: Array, cache: Any) -> Loop:
+        logits = model.project(state, compute)[:, 0]
+        token = _draw(logits, uniforms[loop.step], knobs, shape)
+        drawn = loop.drawn.at[:, loop.step].set(jnp.where(loop.done, -1, token))
+        ended = (token[:, None] == stop[None]).any(axis=-1) | (loop.step + 1 >= budgets)
+        bad = loop.bad | (jnp.isnan(logits).any(axis=-1) & ~loop.done).any()
+        return Loop(loop.step + 1, token, loop.done | ended | bad, bad, drawn, cache)
+
+    def body(loop: Loop) -> Loop:
+        at = lengths + loop.step - 1
+        state, cache = model.decode(loop.last[:, None], at[:, None], compute, _Decode(config, at), cache=loop.cache)
+        return take(loop, state, cache)
+
+    start = Loop(
+        jnp.zeros((), jnp.int32), jnp.zeros(rows, jnp.int32), budgets <= 0, jnp.zeros((), bool),
+        jnp.full((rows, shape.answer), -1, jnp.int32), None,
+    )  # fmt: skip
+    return jax.lax.while_loop(lambda loop: ~loop.done.all(), body, take(start, last, cache))._replace(cache=None)
+
+
+@dataclass(eq=False)
+class Sampler:
+    """A model that answers prompts in batches of one size.
+
+    Attributes:
+        model: with its weights.
+        config: of it.
+        dtype: of matrix products, ``float32`` or ``bfloat16``.
+        rows: of a batch.
+        shapes: that programs were compiled for.
+    """
+
+    model: Gemma4
+    config: Gemma4Config
+    dtype: str
+    rows: int
+    shapes: set[Shape] = field(default_factory=set)
+
+    def decode(self, rows: Sequence[Row], sampling: Sampling, stop: frozenset[int]) -> None:
+        """Draw tokens for every row until all are finished, see :func:`serve.engines.decode.decode`.
+
+        A row draws the uniform numbers of its own seed, so its text does not depend on the batch, but for rounding.
+
+        Raises:
+            VerievalError: the model's output is not a number.
+        """
+        if len(rows) > self.rows:
+            raise ValueError(f"{len(rows)} rows for a batch of {self.rows}")
+        prompt = width(max(len(row.prompt) for row in rows))
+        answer = width(max(row.budget for row in rows))
+        filtered = bool(sampling.top_k) or sampling.top_p < 1
+        shape = Shape(self.rows, prompt, answer, sampling.temperature == 0, filtered)
+        self.shapes.add(shape)
+        ids, lengths, budgets = (
+            np.zeros((self.rows, prompt), np.int32),
+            np.ones(self.rows, np.int32),
+            np.zeros(self.rows, np.int32),
+        )
+        uniforms = np.zeros((answer, self.rows), np.float32)
+        for index, row in enumerate(rows):
+            ids[index, : len(row.prompt)] = row.prompt
+            lengths[index], budgets[index] = len(row.prompt), row.budget
+            if not shape.greedy:
+                stream = random.Random(row.seed)
+                uniforms[: row.budget, index] = [stream.random() for _ in range(row.budget)]
+        knobs = Knobs(np.float32(sampling.temperature or 1), np.float32(sampling.top_p), np.int32(sampling.top_k))
+        ends = np.array(sorted(stop) or [-2], np.int32)
+        found = _generate(
+            self.model, self.config, Compute(self.dtype), shape, ids, lengths, budgets, uniforms, knobs, ends
+        )
+        if found.bad:
+            raise VerievalError("the model's output is not a number: try another dtype (float32), or check its weights")
+        for row, tokens in zip(rows, np.asarray(found.drawn).tolist(), strict=False):
+            for token in tokens:
+                if row.finish:
+                    break
+                row.take(token, stop)
