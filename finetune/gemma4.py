@@ -111,6 +111,8 @@ class Gemma4Config:
         initializer_range: deviation of random weights.
         multimodal: the text model is part of a checkpoint that holds a vision or audio tower as well.
         pad: token that pads, None where there is none; looking it up gives its row no gradient (``padding_idx``).
+        stacked: equal layers share arrays and are scanned; otherwise each has its own, which compiles slower, and no
+            cache goes through a scan.
     """
 
     vocabulary: int
@@ -127,6 +129,7 @@ class Gemma4Config:
     initializer_range: float
     multimodal: bool
     pad: int | None
+    stacked: bool = True
 
     @property
     def prefix(self) -> str:
@@ -147,6 +150,8 @@ class Gemma4Config:
         """The layers as repeated groups with as few different runs as possible; no segment mixes layers with their own
         keys and values and layers that share.
         """
+        if not self.stacked:
+            return tuple(Segment(number, 1, (Run(shape, 1),)) for number, shape in enumerate(self.layers))
         result: list[Segment] = []
         start = 0
         for _, part in groupby(self.layers, key=lambda shape: shape.shares):

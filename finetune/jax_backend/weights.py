@@ -83,11 +83,17 @@ def load_model(folder: Path, config: Gemma4Config, dtype: str) -> dict[str, Arra
     if source.kind != "model":
         raise VerievalError(f"{folder} is an adapter: merge it with `verieval convert BASE OUT --adapter {folder}`")
     kind = numpy_dtype(dtype)
+    # The arrays there are stacks, whichever way the model is asked for.
+    where = {
+        (tensor.row.path, layer): (tensor.path, number)
+        for tensor in source.arrays
+        for number, layer in enumerate(tensor.layers or (-1,))
+    }
 
     def one(tensor: Tensor) -> Array:
         whole = np.empty(tensor.shape, kind)
-        for number in range(len(tensor.layers) or 1):
-            whole[tensor.index(number)] = source.read((tensor.path, number), "ours")
+        for number, layer in enumerate(tensor.layers or (-1,)):
+            whole[tensor.index(number)] = source.read(where[tensor.row.path, layer], "ours")
         return place(tensor, whole, None)
 
     return {tensor.path: one(tensor) for tensor in tensors(config)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from serve.engines.jax_sampler import Sampler
 
 OPTIONS = ("dtype", "batch_size", "chat_format")
+UNROLLED = 16  # models of at most so many layers are decoded without a scan over them
 
 
 def open_engine(model: str, *, dtype: str = "auto", batch_size: int = 16, chat_format: str = "auto") -> JaxEngine:
@@ -119,7 +121,8 @@ class JaxEngine(HfEngine):
         from finetune.gemma4 import load_config
 
         assert self._folder is not None
-        return load_config(self._folder)
+        config = load_config(self._folder)
+        return replace(config, stacked=len(config.layers) > UNROLLED)
 
     @cached_property
     def _kind(self) -> str:

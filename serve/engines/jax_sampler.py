@@ -1,8 +1,9 @@
 """Sampling from Gemma 4 in JAX: a prefill and a decoding loop, each one compiled program of fixed shapes.
 
-A batch is padded to its size, prompts on the right to a width from :data:`WIDTHS`, and every layer has a ring of slots
-for keys and values: as many as the window on sliding layers, as many as prompt and answer need on global ones. Position
-``p`` of a row lies in slot ``p`` modulo the ring's size. The loop ends when every row has.
+A batch is padded to its size, prompts on the left to a width from :data:`WIDTHS`, so that all rows write the same
+column, and every layer has a ring of slots for keys and values: as many as the window on sliding layers, as many as
+prompt and answer need on global ones. Column ``c`` lies in slot ``c`` modulo the ring's size. The loop ends
+when every row has.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ def _ring(config: Gemma4Config, shape: LayerShape, room: int) -> int:
     return min(config.window, room) if shape.kind == "sliding_attention" else room
 
 
-def _slots(ring: int, at: Array) -> Array:
-    """The position that each slot holds when ``at`` is the newest; below 0 where it holds none. Shape (rows, ring)."""
-    return at[:, None] - (at[:, None] - jnp.arange(ring)[None]) % ring
+def _slots(ring: int, at: Any) -> Any:
+    """The column that each slot holds when ``at`` is the newest; below 0 where it holds none. Shape (ring,)."""
+    return at - (at - jnp.arange(ring)) % ring
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,6 @@ class _Prefill:
     """Attention of whole prompts, which leaves each layer's ring in the place of its cache."""
 
     config: Gemma4Config
-    lengths: Array
     segments: Array
     room: int
 
@@ -107,31 +107,30 @@ class _Prefill:
         found = attend_rows(query, *new, self.segments, window, _BLOCK)
         if shape.shares:
             return found, new, None
-        held = _slots(_ring(self.config, shape, self.room), self.lengths - 1)
-        place = jnp.clip(held, 0, query.shape[1] - 1)[:, :, None, None]
-        rings = tuple(jnp.take_along_axis(part, place, axis=1) for part in new)
-        return found, new, rings
+        held = _slots(_ring(self.config, shape, self.room), query.shape[1] - 1)
+        return found, new, tuple(part[:, jnp.maximum(held, 0)] for part in new)
 
 
 @dataclass(frozen=True, eq=False)
 class _Decode:
-    """Attention of one new position a row against its rings."""
+    """Attention of one new column against the rings; ``first`` is each row's first column with a token."""
 
     config: Gemma4Config
     at: Array
+    first: Array
 
     def __call__(self, shape: LayerShape, query: Array, new: KeyValue, cache: Any) -> tuple[Array, KeyValue, Any]:
         """See :class:`finetune.jax_backend.attention.Attend`."""
-        rows = jnp.arange(query.shape[0])
         if not shape.shares:
             ring = cache[0].shape[1]
             new = cache = tuple(
-                old.at[rows, self.at % ring].set(part[:, 0]) for old, part in zip(cache, new, strict=True)
+                jax.lax.dynamic_update_slice_in_dim(old, part, self.at % ring, axis=1)
+                for old, part in zip(cache, new, strict=True)
             )
-        held = _slots(new[0].shape[1], self.at)
-        seen = held >= 0
+        held = _slots(new[0].shape[1], self.at)[None]
+        seen = held >= self.first[:, None]
         if shape.kind == "sliding_attention":
-            seen &= held > self.at[:, None] - self.config.window
+            seen &= held > self.at - self.config.window
         return attend(query, *new, seen[:, None]), new, cache
 
 
@@ -169,7 +168,7 @@ def _generate(
         config: of it.
         compute: dtype of products.
         shape: of everything.
-        ids: prompts, shape (rows, prompt).
+        ids: prompts, at the end of each row, shape (rows, prompt).
         lengths: of the prompts, at least 1.
         budgets: tokens that a row may draw; 0 for a row that only fills the batch.
         uniforms: shape (answer, rows).
@@ -177,12 +176,14 @@ def _generate(
         stop: ids that end a row, shape (stops,).
     """
     rows, room = shape.rows, shape.prompt + shape.answer
-    positions = jnp.broadcast_to(jnp.arange(shape.prompt, dtype=jnp.int32), ids.shape)
-    segments = (positions < lengths[:, None]).astype(jnp.int32)
+    first = shape.prompt - lengths
+    positions = jnp.arange(shape.prompt, dtype=jnp.int32)[None] - first[:, None]
+    segments = (positions >= 0).astype(jnp.int32)
+    positions = jnp.maximum(positions, 0)
     # A place for each layer's rings, whose shapes the prefill decides.
     none = tuple((None,) * len(segment.runs) for segment in config.segments)
-    hidden, cache = model.decode(ids, positions, compute, _Prefill(config, lengths, segments, room), cache=none)
-    last = jnp.take_along_axis(hidden, (lengths - 1)[:, None, None], axis=1)
+    hidden, cache = model.decode(ids, positions, compute, _Prefill(config, segments, room), cache=none)
+    last = hidden[:, -1:]
 
     def take(loop: Loop, state: Array, cache: Any) -> Loop:
         logits = model.project(state, compute)[:, 0]
@@ -193,8 +194,9 @@ def _generate(
         return Loop(loop.step + 1, token, loop.done | ended | bad, bad, drawn, cache)
 
     def body(loop: Loop) -> Loop:
-        at = lengths + loop.step - 1
-        state, cache = model.decode(loop.last[:, None], at[:, None], compute, _Decode(config, at), cache=loop.cache)
+        at = shape.prompt + loop.step - 1
+        where, meet = (at - first)[:, None], _Decode(config, at, first)
+        state, cache = model.decode(loop.last[:, None], where, compute, meet, cache=loop.cache)
         return take(loop, state, cache)
 
     start = Loop(
@@ -244,7 +246,7 @@ class Sampler:
         )
         uniforms = np.zeros((answer, self.rows), np.float32)
         for index, row in enumerate(rows):
-            ids[index, : len(row.prompt)] = row.prompt
+            ids[index, prompt - len(row.prompt) :] = row.prompt
             lengths[index], budgets[index] = len(row.prompt), row.budget
             if not shape.greedy:
                 stream = random.Random(row.seed)

@@ -40,8 +40,8 @@ def test_other_forms(model: str, engine: str) -> None:
         ("a/b/c", "no such folder: a/b/c"),
         ("there/gone", "no such folder: there/gone"),  # a hub id by its form, but `there` is a folder here
         ("there", "neither config.json nor adapter_config.json"),
-        ("orbax", "is an Orbax checkpoint"),
-        ("converted", "is an Orbax checkpoint"),
+        ("orbax", "arrays of an Orbax checkpoint alone"),
+        ("converted", "model_type is None"),
         ("file.gguf", "is a file"),
         ("", "--model is empty"),
         (" ", "--model is empty"),
@@ -72,7 +72,7 @@ def test_a_folder_called_nano_is_a_folder(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_engine_can_be_named_and_must_exist() -> None:
     with pytest.raises(VerievalError, match=r"'x' is not openai:NAME@URL"):
         open_engine("x", engine="openai")
-    with pytest.raises(VerievalError, match="no engine 'vroom': choose one of hf, openai, replay"):
+    with pytest.raises(VerievalError, match="no engine 'vroom': choose one of hf, jax, openai, replay"):
         open_engine("x", engine="vroom")
 
 
