@@ -23,9 +23,9 @@ _VALUE = rf"(?:{_NAME}(?: [-+] (?:\d+|{_NAME}))?|\d+)"
 _RULES: Sequence[tuple[str, tuple[str, ...]]] = (
     # Levels and conditions.
     (r"\bis 1 when\b", ("is 1 if", "is high when", "is set when", "goes high when", "equals 1 when", "is 1 whenever",
-                        "is true when", "reads 1 when", "is 1 exactly when", "is 1 only when")),
+                        "is true when", "reads 1 when", "is 1 exactly when")),
     (r"\bis 0 when\b", ("is 0 if", "is low when", "is cleared when", "equals 0 when", "is 0 whenever", "reads 0 when")),
-    (r"\bis 1 exactly when\b", ("is 1 if and only if", "is 1 when", "is high only when")),
+    (r"\bis 1 exactly when\b", ("is 1 if and only if", "is 1 when")),
     (r"\bis 1 for\b", ("is high for", "equals 1 for", "is set for")),
     (r", otherwise 0\b", (" and 0 otherwise", ", else 0", "; otherwise it is 0", ", and 0 in all other cases")),
     (r"\b(?<!and )otherwise (?=it |`)", ("else ", "in all other cases ", "in any other case ", "if not, ")),

@@ -114,7 +114,6 @@ class Words:
             f"`{name}` retains its value",
             f"`{name}` is left alone",
             f"`{name}` stays the same",
-            f"the value of `{name}` stays",
             held=f"nothing happens to `{name}`",
         )
 
