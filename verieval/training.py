@@ -53,7 +53,7 @@ def read_training(path: Path) -> Iterator[Row | Bad]:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes | None, int]]:
-    """Yield number and content of every line that is not blank, and how many bytes of the file have been read.
+    """Yield number and content of every line that is not blank, and how many bytes have been read (0 of a pipe).
 
     A line of more than :data:`MAX_LINE` bytes has None for its content.
 
@@ -62,11 +62,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes | None, int]]:
     """
     try:
         with path.open("rb") as file:
-            packed = file.read(2) == _GZIP
-            file.seek(0)
+            packed = file.peek(2)[:2] == _GZIP  # a pipe cannot be read again from its start
             lines: Any = gzip.open(file) if packed else file  # noqa: SIM115  closed with the file
             for number, line in _lines(lines, path):
-                yield number, line, file.tell()
+                yield number, line, file.tell() if file.seekable() else 0
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise VerievalError(f"{path} is no whole gzip file ({error}); fetch it again") from None
     except OSError as error:

@@ -113,6 +113,16 @@ def test_a_file_without_rows_is_no_clean_file(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_may_come_through_a_pipe(train: Path, packed: bool) -> None:
+    """As in ``verieval bench overlap <(zcat train.jsonl.gz) NAME``."""
+    words = [sys.executable, "-m", "verieval", "bench", "overlap", "/dev/stdin", "verieval", "--tasks", "hex_char"]
+    data = train.read_bytes()
+    done = subprocess.run(words, input=gzip.compress(data) if packed else data, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == subprocess.run([*words[:5], train, *words[6:]], capture_output=True).stdout
+
+
 def test_an_interrupt_promises_nothing(tmp_path: Path) -> None:
     """What was found is not kept, so the sentence must not say that the command goes on."""
     path = tmp_path / "pipe"
@@ -122,7 +132,7 @@ def test_an_interrupt_promises_nothing(tmp_path: Path) -> None:
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
         path.open("w") as pipe,  # opens once the command reads, and gives it no end
     ):
-        pipe.write(f"{AND}\n" * 200)
+        pipe.write(f"{AND}\n" * 300)
         pipe.flush()
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=60)
