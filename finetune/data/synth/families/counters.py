@@ -77,7 +77,7 @@ class Counter(Clocked):
         )
         facts: list[str] = []
         rules: list[tuple[str, str]] = []
-        if ((self.clear or self.load) and w.rng.random() < 0.6) or w.rng.random() < 0.2:
+        if (self.clear or self.load or self.enable) and w.rng.random() < (0.6 if self.clear or self.load else 0.2):
             if self.clear:
                 rules.append((w.one(n.clear), w.becomes(n.q, "0")))
             if self.load:

@@ -232,7 +232,7 @@ class WindowSum(Clocked):
             noun=w.say(
                 f"a {'moving sum' if plain else 'FIR filter'} of {count} samples",
                 w.a(f"{count}-tap {'moving sum' if plain else 'filter'}"),
-                held=f"a window of {count} samples",
+                held=f"a sliding total over {count} samples",
             ),
             verb=w.say(
                 f"adds the last {count} samples{'' if plain else ' with weights'}",
