@@ -6,6 +6,7 @@ shardings, adapters, and what a checkpoint must hold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -83,6 +84,11 @@ class Tensor:
     def part_shape(self) -> tuple[int, ...]:
         """Shape of one layer's part, or of the whole where nothing is stacked."""
         return self.shape[2:] if self.layers else self.shape
+
+    @property
+    def count(self) -> int:
+        """Numbers in the array."""
+        return math.prod(self.shape)
 
     @property
     def inputs(self) -> int:

@@ -16,20 +16,20 @@ from finetune.backend import Micro, StepResult
 from finetune.checkpoint.layout import tensors
 from finetune.data.batch import Batch
 from finetune.gemma4 import Gemma4Config, load_config
+from finetune.jax_backend import ATTENTION_BLOCK
 from finetune.jax_backend.gemma4 import Compute
 from finetune.jax_backend.lora import match, new_adapters
-from finetune.jax_backend.sharding import check_mesh, make_mesh
+from finetune.jax_backend.sharding import make_mesh
 from finetune.jax_backend.source import Source, find_source
 from finetune.jax_backend.step import Inputs, Program, State
 from finetune.jax_backend.weights import load_weights, random_weights
 from finetune.loss import Totals, totals
+from finetune.mesh import check_mesh
 from finetune.processes import COORDINATOR, NUMBER, RANK
 from finetune.recipe import Recipe
 from verieval.errors import VerievalError
 from verieval.judge.cache import cache_folder
 
-# Queries that attend at one time: what a sliding layer needs then does not grow with the square of the length.
-ATTENTION_BLOCK = 1024
 STATE = "state"
 
 

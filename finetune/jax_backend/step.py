@@ -143,12 +143,12 @@ class Program:
             train: batch, micro-batch and length.
         """
         mesh = self.compute.mesh
-        every: Any = abstract(self.config, dtype, lora=self.lora, mesh=mesh)
+        base: Any = abstract(self.config, dtype, mesh=mesh)
         trained: Any = {
             tensor.path: jax.ShapeDtypeStruct(tensor.shape, jnp.float32, sharding=self.shardings.weights[tensor.path])
             for tensor in self.trained
         }
-        frozen = {path: value for path, value in every.items() if path not in trained}
+        frozen = {path: value for path, value in base.items() if path not in trained}
         scalar: Any = jax.ShapeDtypeStruct((), jnp.int32, sharding=self.whole)
         shares = 1 if mesh is None else mesh.shape["fsdp"]
         sequences = train.micro_batch * shares

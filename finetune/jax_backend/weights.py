@@ -14,7 +14,6 @@ from jax import Array
 from jax.sharding import Mesh, SingleDeviceSharding
 
 from finetune.checkpoint.layout import Tensor, account, adapters, find_prefix, may_pass, places, tensors
-from finetune.checkpoint.orbax import find_item
 from finetune.checkpoint.source import open_source
 from finetune.checkpoint.tensorfile import Stored, numpy_dtype, open_folder
 from finetune.gemma4 import Gemma4Config
@@ -77,13 +76,11 @@ def load_model(folder: Path, config: Gemma4Config, dtype: str) -> dict[str, Arra
     Raises:
         VerievalError: it is an adapter, or its arrays are not the model's.
     """
-    if find_item(folder) is None:
-        return load_weights(folder, config, dtype)
     source = open_source(folder)
     if source.kind != "model":
         raise VerievalError(f"{folder} is an adapter: merge it with `verieval convert BASE OUT --adapter {folder}`")
     kind = numpy_dtype(dtype)
-    # The arrays there are stacks, whichever way the model is asked for.
+    # There its arrays are stacks, whichever way the model is asked for.
     where = {
         (tensor.row.path, layer): (tensor.path, number)
         for tensor in source.arrays

@@ -53,13 +53,7 @@ def adapter_size(config: Gemma4Config, lora: LoraSpec | None) -> int:
     """Numbers in all adapters."""
     if lora is None:
         return 0
-    total = 0
-    for tensor in adapters(config, lora):
-        size = 1
-        for side in tensor.shape:
-            size *= side
-        total += size
-    return total
+    return sum(tensor.count for tensor in adapters(config, lora))
 
 
 def positions_met(length: int, window: int | None, *, block: int = 0, masked: bool = False) -> float:

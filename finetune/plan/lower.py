@@ -32,6 +32,10 @@ ENVIRONMENT = {
 NEEDS = "compiling for a TPU needs its compiler: pip install 'verieval[tpu]', or use --no-compile"
 
 
+class NoCompiler(VerievalError):
+    """The TPU's compiler is not installed."""
+
+
 @dataclass(frozen=True)
 class Compiled:
     """What the compiler says of one device, in bytes, and what compiling took.
@@ -58,6 +62,10 @@ class Compiled:
         return asdict(self)
 
 
+# What an exit status of the process means; the last line of its output says the rest.
+_REFUSALS = {3: VerievalError, 4: NoCompiler}
+
+
 def compile_step(config: Gemma4Config, recipe: Recipe, topology: str) -> Compiled:
     """Compile the recipe's step for a topology.
 
@@ -67,7 +75,8 @@ def compile_step(config: Gemma4Config, recipe: Recipe, topology: str) -> Compile
         topology: a name that the TPU compiler knows.
 
     Raises:
-        VerievalError: the compiler is not installed, refuses the program (it does not fit, for one), or died.
+        NoCompiler: it is not installed.
+        VerievalError: it refuses the program (it does not fit, for one), or died.
     """
     done = subprocess.run(
         [sys.executable, "-m", "finetune.plan.lower"],
@@ -79,8 +88,8 @@ def compile_step(config: Gemma4Config, recipe: Recipe, topology: str) -> Compile
     answer = done.stdout.decode(errors="replace").strip().splitlines()
     if done.returncode == 0 and answer:
         return Compiled(**json.loads(answer[-1]))
-    if done.returncode == 3 and answer:
-        raise VerievalError(answer[-1])
+    if done.returncode in _REFUSALS and answer:
+        raise _REFUSALS[done.returncode](answer[-1])
     lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
     how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else "failed"
     raise VerievalError(
@@ -134,7 +143,7 @@ def main() -> int:
         import libtpu  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
     except ImportError:
         print(NEEDS)
-        return 3
+        return 4
     try:
         found = _compile(*pickle.load(sys.stdin.buffer))
     except VerievalError as error:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from finetune.checkpoint.layout import Tensor, adapters, tensors
+from finetune.checkpoint.tensorfile import width
 from finetune.gemma4 import Gemma4Config
+from finetune.jax_backend import ATTENTION_BLOCK
+from finetune.mesh import MESH_AXES, partition
 from finetune.recipe import Recipe
-
-_BYTES = {"float32": 4, "bfloat16": 2}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def estimate(config: Gemma4Config, recipe: Recipe, *, fsdp: int, tp: int) -> Mem
         fsdp: devices that share out batch and weights.
         tp: devices that split heads, MLP and vocabulary.
     """
-    size = _BYTES[recipe.model.dtype]
+    size = width(recipe.model.dtype)
     base = tensors(config)
     low = adapters(config, recipe.lora) if recipe.lora else ()
     frozen = 0 if not recipe.lora else sum(_share(tensor, fsdp, tp) for tensor in base) * size
@@ -61,8 +62,8 @@ def estimate(config: Gemma4Config, recipe: Recipe, *, fsdp: int, tp: int) -> Mem
     tokens = recipe.train.micro_batch * recipe.train.sequence_length
     stream = tokens * config.hidden * size
     # A layer's own: the stream, queries and what attention gives, the MLP's three products, scores of a block.
-    compute = _BYTES[recipe.model.compute_dtype]
-    block = min(1024, recipe.train.sequence_length)
+    compute = width(recipe.model.compute_dtype)
+    block = min(ATTENTION_BLOCK, recipe.train.sequence_length)
     scores = recipe.train.micro_batch * largest.heads // tp * block * recipe.train.sequence_length * 4
     inner = tokens * (4 * largest.heads * largest.head_dim + 3 * largest.intermediate) // tp * compute + 2 * scores
     logits = 2 * 4 * min(recipe.train.loss_chunk, tokens) * config.vocabulary // tp
@@ -72,10 +73,10 @@ def estimate(config: Gemma4Config, recipe: Recipe, *, fsdp: int, tp: int) -> Mem
 
 def _share(tensor: Tensor, fsdp: int, tp: int) -> int:
     """Numbers of a tensor that one device has; its axes are split as on a mesh of TPUs."""
-    return math.prod(tensor.shape) // (split(tensor.axes, tensor.shape, fsdp, tp))
+    return tensor.count // split(tensor.axes, tensor.shape, fsdp, tp)
 
 
 def split(axes: Sequence[str], shape: Sequence[int], fsdp: int, tp: int) -> int:
-    """Into how many parts an array is split; see :data:`finetune.jax_backend.sharding.RULES`."""
-    along = {"embed": fsdp, "heads": tp, "kv_heads": tp, "mlp": tp, "vocab": tp, "ple_vocab": tp}
-    return math.prod(along.get(name, 1) for name, length in zip(axes, shape, strict=True) if length > 1)
+    """Into how many parts an array is split, see :func:`finetune.mesh.partition`."""
+    sides = dict(zip(MESH_AXES, (fsdp, tp), strict=True))
+    return math.prod(sides[axis] for axis in partition(axes, shape) if axis)

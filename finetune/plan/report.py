@@ -7,11 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.checkpoint.layout import tensors
 from finetune.gemma4 import Gemma4Config, load_config
+from finetune.jax_backend import ATTENTION_BLOCK
+from finetune.mesh import check_mesh
 from finetune.plan.chips import Topology
-from finetune.plan.flops import count
+from finetune.plan.flops import adapter_size, count
 from finetune.plan.lengths import MOST, Filling, draw_lengths, fill
-from finetune.plan.lower import Compiled, compile_step
+from finetune.plan.lower import Compiled, NoCompiler, compile_step
 from finetune.plan.memory import Memory, estimate
 from finetune.recipe import ModelSpec, ParallelSpec, Recipe
 from verieval.errors import VerievalError
@@ -80,7 +83,6 @@ class Planned:
         parameters: of the model, and those that are trained.
         model_flops: of a step, see :mod:`finetune.plan.flops`; ``executed_flops`` the same.
         packed, padded: the recipe's sequences filled with rows, or with one row each.
-        padding_packed, padding_padded: share of the operations that is spent on positions without a token.
         paces: of the recipe as it is.
         paper: utilisation that the paper's rate is, counted with padding and without; None for another machine.
         meshes: those that were looked at.
@@ -93,11 +95,19 @@ class Planned:
     executed_flops: float
     packed: Filling
     padded: Filling
-    padding_packed: float
-    padding_padded: float
     paces: tuple[Pace, ...]
     paper: dict[str, float] | None
     meshes: tuple[OnMesh, ...] = field(default=())
+
+    @property
+    def padding_packed(self) -> float:
+        """Share of the operations that is spent on positions without a token."""
+        return 1 - self.packed.used
+
+    @property
+    def padding_padded(self) -> float:
+        """The same with a row a sequence."""
+        return 1 - self.padded.used
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -159,9 +169,8 @@ def make_plan(
     """
     config = find_config(recipe.model)
     length, batch = recipe.train.sequence_length, recipe.train.batch
-    block = 1024
     model = count(config, recipe.lora, length, executed=False)
-    executed = count(config, recipe.lora, length, executed=True, remat=recipe.train.remat, block=block)
+    executed = count(config, recipe.lora, length, executed=True, remat=recipe.train.remat, block=ATTENTION_BLOCK)
     lengths = draw_lengths(most=min(length, recipe.data.max_tokens))
     packed, padded = (fill(lengths, recipe, packing=packing) for packing in (True, False))
     now = packed if recipe.data.packing else padded
@@ -185,8 +194,6 @@ def make_plan(
         executed_flops=batch * executed.total,
         packed=packed,
         padded=padded,
-        padding_packed=1 - packed.used,
-        padding_padded=1 - padded.used,
         paces=paces,
         paper=_paper(config, recipe, topology),
         meshes=found,
@@ -194,12 +201,8 @@ def make_plan(
 
 
 def _parameters(config: Gemma4Config, recipe: Recipe) -> tuple[int, int]:
-    import math
-
-    from finetune.checkpoint.layout import adapters, tensors
-
-    base = sum(math.prod(tensor.shape) for tensor in tensors(config) if tensor.row.role != "buffer")
-    return base, sum(math.prod(tensor.shape) for tensor in adapters(config, recipe.lora)) if recipe.lora else base
+    base = sum(tensor.count for tensor in tensors(config) if tensor.row.role != "buffer")
+    return base, adapter_size(config, recipe.lora) if recipe.lora else base
 
 
 def _paper(config: Gemma4Config, recipe: Recipe, topology: Topology) -> dict[str, float] | None:
@@ -230,9 +233,9 @@ def _on_mesh(
     spec = replace(recipe, backend="jax", parallel=ParallelSpec(fsdp=fsdp, tp=tp))
     try:
         compiled = compile_step(config, spec, topology.name)
+    except NoCompiler:
+        raise
     except VerievalError as error:
-        if "pip install" in str(error):
-            raise
         return OnMesh(fsdp, tp, memory=memory, error=str(error))
     return OnMesh(fsdp, tp, memory=memory, compiled=compiled, fits=compiled.peak <= topology.chip.memory)
 
@@ -248,8 +251,6 @@ def refuse(config: Gemma4Config, recipe: Recipe, topology: Topology, mesh: Mesh)
     if recipe.train.batch % whole:
         micro = recipe.train.micro_batch
         return f"train.batch {recipe.train.batch} is no multiple of train.micro_batch {micro} x fsdp {fsdp}"
-    from finetune.jax_backend.sharding import check_mesh
-
     try:
         check_mesh(config, fsdp=fsdp, tp=tp, lora=recipe.lora)
     except VerievalError as error:

@@ -80,10 +80,7 @@ def open_engine(
     """
     if dtype not in DTYPES:
         raise VerievalError(f"there is no dtype {dtype!r}: choose one of {', '.join(DTYPES)}")
-    if batch_size < 1:
-        raise VerievalError(f"the batch size must be at least 1, not {batch_size}")
-    if chat_format not in ("auto", "raw", *CHAT_FORMATS):
-        raise VerievalError(f"there is no chat format {chat_format!r}: choose auto, raw or {', '.join(CHAT_FORMATS)}")
+    check_options(batch_size, chat_format)
     try:
         import torch
         import transformers
@@ -98,6 +95,18 @@ def open_engine(
         engine.known_as = model
     engine.check()
     return engine
+
+
+def check_options(batch_size: int, chat_format: str) -> None:
+    """See that options which engines on this machine share can be.
+
+    Raises:
+        VerievalError: one cannot.
+    """
+    if batch_size < 1:
+        raise VerievalError(f"the batch size must be at least 1, not {batch_size}")
+    if chat_format not in ("auto", "raw", *CHAT_FORMATS):
+        raise VerievalError(f"there is no chat format {chat_format!r}: choose auto, raw or {', '.join(CHAT_FORMATS)}")
 
 
 class HfEngine:
@@ -141,8 +150,6 @@ class HfEngine:
         import torch
         import transformers
 
-        adapter = self._adapter
-        names = self._tokenizer.convert_ids_to_tokens(sorted(self._stop))
         return {
             "engine": {
                 "name": self.name,
@@ -154,16 +161,21 @@ class HfEngine:
                 # The number of threads changes the order of sums, and with it the last bits of a logit.
                 "threads": torch.get_num_threads() if self._device.type == "cpu" else None,
             },
-            "model": {
-                "source": self.known_as,
-                "type": self._config.model_type,
-                "revision": None if self._folder else getattr(self._config, "_commit_hash", None),
-                "sha256": folder_sha256(self._folder) if self._folder else None,
-                "adapter": {"source": str(adapter), "sha256": folder_sha256(adapter)} if adapter else None,
-                "training": self._training,
-                "chat": {"source": self._chat.source, "sha256": self._chat.sha256} if self._chat else None,
-                "stop": sorted(names),
-            },
+            "model": self._describe_model(),
+        }
+
+    def _describe_model(self) -> dict[str, Any]:
+        adapter = self._adapter
+        names = self._tokenizer.convert_ids_to_tokens(sorted(self._stop))
+        return {
+            "source": self.known_as,
+            "type": self._config.model_type,
+            "revision": None if self._folder else getattr(self._config, "_commit_hash", None),
+            "sha256": folder_sha256(self._folder) if self._folder else None,
+            "adapter": {"source": str(adapter), "sha256": folder_sha256(adapter)} if adapter else None,
+            "training": self._training,
+            "chat": {"source": self._chat.source, "sha256": self._chat.sha256} if self._chat else None,
+            "stop": sorted(names),
         }
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Completion]:
@@ -176,13 +188,17 @@ class HfEngine:
         for start in range(0, len(requests), size):
             batch = requests[start : start + size]
             rows = [self._row(request, sampling) for request in batch]
-            decode(self._model, rows, sampling, self._stop, pad=0)
+            self._decode(rows, sampling)
             for request, row in zip(batch, rows, strict=True):
                 yield self._completion(request, row)
 
     def close(self) -> None:
         """Drop the weights."""
         self.__dict__.pop("_model", None)
+
+    def _decode(self, rows: Sequence[Row], sampling: Sampling) -> None:
+        """Draw tokens for the rows of a batch."""
+        decode(self._model, rows, sampling, self._stop, pad=0)
 
     def _row(self, request: Request, sampling: Sampling) -> Row:
         ids = self._encode(request)

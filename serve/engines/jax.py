@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from serve.engines.checkpoint import folder_sha256
-from serve.engines.hf import DTYPES, HfEngine
+from serve.engines.decode import Row
+from serve.engines.hf import DTYPES, HfEngine, check_options
 from serve.engines.shipped import shipped_folder
-from verieval.chat import CHAT_FORMATS
-from verieval.completion import Completion, Request, Sampling
+from verieval.completion import Sampling
 from verieval.errors import VerievalError
 
 if TYPE_CHECKING:
@@ -38,10 +37,7 @@ def open_engine(model: str, *, dtype: str = "auto", batch_size: int = 16, chat_f
     """
     if DTYPES.get(dtype) not in ("auto", "float32", "bfloat16"):
         raise VerievalError(f"the jax engine has no dtype {dtype!r}: choose auto, float32 or bfloat16")
-    if batch_size < 1:
-        raise VerievalError(f"the batch size must be at least 1, not {batch_size}")
-    if chat_format not in ("auto", "raw", *CHAT_FORMATS):
-        raise VerievalError(f"there is no chat format {chat_format!r}: choose auto, raw or {', '.join(CHAT_FORMATS)}")
+    check_options(batch_size, chat_format)
     try:
         import flax
         import jax
@@ -79,9 +75,7 @@ class JaxEngine(HfEngine):
         """Manifest sections; hashes the checkpoint's files."""
         import jax
 
-        assert self._folder is not None
         device = jax.devices()[0]
-        names = self._tokenizer.convert_ids_to_tokens(sorted(self._stop))
         return {
             "engine": {
                 "name": self.name,
@@ -90,31 +84,11 @@ class JaxEngine(HfEngine):
                 "device": device.platform if device.platform == "cpu" else f"{device.platform} ({device.device_kind})",
                 "batch_size": self.batch_size,
             },
-            "model": {
-                "source": self.known_as,
-                "type": self._config.model_type,
-                "revision": None,
-                "sha256": folder_sha256(self._folder),
-                "adapter": None,
-                "training": self._training,
-                "chat": {"source": self._chat.source, "sha256": self._chat.sha256} if self._chat else None,
-                "stop": sorted(names),
-            },
+            "model": self._describe_model(),
         }
 
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Completion]:
-        """Yield completions in the order of the requests, batch by batch; see :meth:`HfEngine.generate`."""
-        assert self.batch_size is not None
-        for start in range(0, len(requests), self.batch_size):
-            batch = requests[start : start + self.batch_size]
-            rows = [self._row(request, sampling) for request in batch]
-            self._sampler.decode(rows, sampling, self._stop)
-            for request, row in zip(batch, rows, strict=True):
-                yield self._completion(request, row)
-
-    def close(self) -> None:
-        """Drop the weights."""
-        self.__dict__.pop("_sampler", None)
+    def _decode(self, rows: Sequence[Row], sampling: Sampling) -> None:
+        self._model.decode(rows, sampling, self._stop)
 
     @cached_property
     def _shape(self) -> Gemma4Config:
@@ -135,7 +109,7 @@ class JaxEngine(HfEngine):
         return "bfloat16" if jax.devices()[0].platform != "cpu" and own == "bfloat16" else "float32"
 
     @cached_property
-    def _sampler(self) -> Sampler:
+    def _model(self) -> Sampler:
         from finetune.jax_backend.backend import keep_programs
         from finetune.jax_backend.gemma4 import Gemma4
         from finetune.jax_backend.weights import load_model

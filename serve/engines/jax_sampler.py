@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array
 
 from finetune.gemma4 import Gemma4Config, LayerShape
+from finetune.jax_backend import ATTENTION_BLOCK
 from finetune.jax_backend.attention import KeyValue, attend, attend_rows
 from finetune.jax_backend.gemma4 import Compute, Gemma4
 from serve.engines.decode import Row
@@ -28,7 +29,6 @@ from verieval.errors import VerievalError
 
 # Lengths of prompts and of answers that programs are compiled for; beyond the last one, its multiples.
 WIDTHS = (32, 64, 128, 192, 256, 384, 512, 768, 1024)
-_BLOCK = 1024  # queries of a prompt that attend at one time
 
 
 def width(length: int) -> int:
@@ -104,7 +104,7 @@ class _Prefill:
     def __call__(self, shape: LayerShape, query: Array, new: KeyValue, cache: Any) -> tuple[Array, KeyValue, Any]:
         """See :class:`finetune.jax_backend.attention.Attend`."""
         window = self.config.window if shape.kind == "sliding_attention" else None
-        found = attend_rows(query, *new, self.segments, window, _BLOCK)
+        found = attend_rows(query, *new, self.segments, window, ATTENTION_BLOCK)
         if shape.shares:
             return found, new, None
         held = _slots(_ring(self.config, shape, self.room), query.shape[1] - 1)
@@ -215,14 +215,12 @@ class Sampler:
         config: of it.
         dtype: of matrix products, ``float32`` or ``bfloat16``.
         rows: of a batch.
-        shapes: that programs were compiled for.
     """
 
     model: Gemma4
     config: Gemma4Config
     dtype: str
     rows: int
-    shapes: set[Shape] = field(default_factory=set)
 
     def decode(self, rows: Sequence[Row], sampling: Sampling, stop: frozenset[int]) -> None:
         """Draw tokens for every row until all are finished, see :func:`serve.engines.decode.decode`.
@@ -238,12 +236,8 @@ class Sampler:
         answer = width(max(row.budget for row in rows))
         filtered = bool(sampling.top_k) or sampling.top_p < 1
         shape = Shape(self.rows, prompt, answer, sampling.temperature == 0, filtered)
-        self.shapes.add(shape)
-        ids, lengths, budgets = (
-            np.zeros((self.rows, prompt), np.int32),
-            np.ones(self.rows, np.int32),
-            np.zeros(self.rows, np.int32),
-        )
+        ids = np.zeros((self.rows, prompt), np.int32)
+        lengths, budgets = np.ones(self.rows, np.int32), np.zeros(self.rows, np.int32)
         uniforms = np.zeros((answer, self.rows), np.float32)
         for index, row in enumerate(rows):
             ids[index, prompt - len(row.prompt) :] = row.prompt

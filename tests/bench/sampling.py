@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from _arms import run_arm
+
 ARMS = ("transformers", "jax")
 
 
 def prompts(rows: int) -> list[list[int]]:
-    """Prompts of the project's unit tasks as the evaluation asks them."""
+    """The shortest prompts of the project's own tasks, as the evaluation asks them."""
     from transformers import AutoTokenizer
 
     from serve.engines.shipped import shipped_folder
@@ -88,20 +86,14 @@ def ours(options: argparse.Namespace) -> tuple[list[list[int]], float]:
     return [row.tokens for row in rows], best
 
 
-def run_arm(arm: str, options: argparse.Namespace) -> dict[str, Any]:
+def run(arm: str, options: argparse.Namespace) -> dict[str, Any]:
     """One arm in a process of its own."""
-    threads = str(options.threads)
     flags = f"--xla_cpu_multi_thread_eigen={'true' if options.threads > 1 else 'false'}"
-    flags += f" intra_op_parallelism_threads={threads}"
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, "XLA_FLAGS": flags, "PYTHONPATH": str(ROOT)}
+    flags += f" intra_op_parallelism_threads={options.threads}"
     command = [sys.executable, __file__, *sys.argv[1:], "--arm", arm]
     if options.threads == 1:
         command = ["taskset", "-c", "0", *command]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{arm} ended with {done.returncode}\n{done.stderr[-3000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    return run_arm(arm, command, options.threads, {"XLA_FLAGS": flags})
 
 
 def main() -> None:
@@ -118,7 +110,7 @@ def main() -> None:
         tokens, seconds = (transformers if options.arm == "transformers" else ours)(options)
         print(json.dumps({"tokens": tokens, "seconds": seconds}))
         return
-    found = {arm: run_arm(arm, options) for arm in ARMS}
+    found = {arm: run(arm, options) for arm in ARMS}
     same = sum(one == two for one, two in zip(*(arm["tokens"] for arm in found.values()), strict=True))
     rates = {arm: options.rows * options.tokens / result["seconds"] for arm, result in found.items()}
     ratio = rates["jax"] / rates["transformers"]

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 from finetune.data.dataset import load_dataset
+from finetune.plan.lengths import draw_lengths
 from tests.finetune.test_dataset import recipe
-from tests.finetune.test_packing import codev_lengths
 from tests.finetune.test_tokens import MARKED, WORDS
 from tests.small_tokenizers import small_tokenizer
 
@@ -34,7 +34,7 @@ def write(path: Path, count: int) -> list[dict[str, str]]:
     """Rows in CodeV-R1's layout; a token of the small tokenizer is about 1.6 characters."""
     draw = random.Random(0)
     rows = []
-    for length in codev_lengths(count):
+    for length in draw_lengths(count):
         text = "".join(draw.choice(TEXTS) for _ in range(length // 20 + 1))[: round(1.6 * length)]
         cut = len(text) // 4
         response = f"<think>{text[cut:]}</think>\n<answer>module m; endmodule</answer>"

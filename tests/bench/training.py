@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _arms import run_arm
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTH = 3072
@@ -46,7 +46,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
     from transformers import Gemma4ForCausalLM, Gemma4TextConfig
     from transformers.utils import logging
 
-    from tests.finetune.test_packing import codev_lengths
+    from finetune.plan.lengths import draw_lengths
     from tests.tiny_gemma4 import make_tokenizer
 
     logging.disable_progress_bar()
@@ -78,7 +78,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
     torch.manual_seed(0)
     Gemma4ForCausalLM(config).save_pretrained(folder)
     draw = np.random.default_rng(1)
-    lengths = codev_lengths(options.rows, seed=1)
+    lengths = draw_lengths(options.rows, seed=1)
     rows = [draw.integers(8, len(tokenizer), length).tolist() for length in lengths]
     content = {"rows": rows, "prompts": [length // 3 for length in lengths]}
     (folder / "rows.json").write_text(json.dumps(content))
@@ -209,17 +209,11 @@ def trl_python() -> Path:
 # ---- all together ---------------------------------------------------------------------------------------
 
 
-def run_arm(arm: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+def run(arm: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """One arm in a process of its own, with the same number of threads."""
     python = sys.executable if arm == "ours" else str(trl_python())
-    threads = str(options.threads)
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "PYTHONPATH": str(ROOT)}
     command = [python, __file__, *sys.argv[1:], "--folder", str(folder), "--arm", arm]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{arm} ended with {done.returncode}\n{done.stderr[-3000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    return run_arm(arm, command, options.threads, {})
 
 
 def main() -> None:
@@ -244,7 +238,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         prepare(Path(name), options)
         tokens = sum(map(len, read_rows(Path(name))[0]))
-        found = {arm: run_arm(arm, Path(name), options) for arm in options.arms}
+        found = {arm: run(arm, Path(name), options) for arm in options.arms}
     for row in found.values():
         row["tokens_per_second"] = tokens / row["seconds"]
     losses = [row["loss"] for row in found.values()]

@@ -9,28 +9,21 @@ from hypothesis import strategies as st
 
 from finetune.data.batch import ASSISTANT, TokenRow, collate
 from finetune.data.packing import pack, plan_epoch
+from finetune.plan.lengths import draw_lengths
 from verieval.errors import VerievalError
 
 CAP = 3072
 
 
-def codev_lengths(count: int, seed: int = 0) -> list[int]:
-    """Lengths like CodeV-R1's: mean 922, 99th percentile 2553, none above 3072 (h2loop, arXiv 2605.25645)."""
-    random = np.random.default_rng(seed)
-    # A gamma distribution has that mean and percentile at shape 2.68.
-    lengths = random.gamma(2.68, 922 / 2.68, size=4 * count)
-    return np.rint(lengths[(lengths >= 32) & (lengths <= CAP)][:count]).astype(int).tolist()
-
-
 def test_the_synthetic_lengths_are_codev_s():
-    lengths = codev_lengths(100_000)
+    lengths = draw_lengths(100_000)
     assert np.mean(lengths) == pytest.approx(922, rel=0.02)
     assert np.percentile(lengths, 99) == pytest.approx(2553, rel=0.05)
 
 
 @pytest.mark.parametrize("rows", [500, 10_000])
 def test_sequences_are_full(rows):
-    lengths = codev_lengths(rows)
+    lengths = draw_lengths(rows)
     plan = plan_epoch(lengths, capacity=CAP, batch=8, seed=0, epoch=0)
     assert plan.utilisation(lengths) >= 0.95
     alone = plan_epoch(lengths, capacity=CAP, batch=8, seed=0, epoch=0, packing=False)
@@ -48,7 +41,7 @@ def test_every_row_once_and_within_the_sequence(lengths, capacity):
 
 @pytest.mark.parametrize("packing", [True, False])
 def test_an_epoch_has_every_row_once(packing):
-    lengths = codev_lengths(9_000)
+    lengths = draw_lengths(9_000)
     plan = plan_epoch(lengths, capacity=CAP, batch=7, seed=3, epoch=1, packing=packing)
     assert sorted(row for step in plan.steps for sequence in step for row in sequence) == list(range(9_000))
     assert {len(step) for step in plan.steps[:-1]} == {7}
@@ -58,7 +51,7 @@ def test_an_epoch_has_every_row_once(packing):
 
 
 def test_the_order_hangs_on_seed_and_epoch():
-    lengths = codev_lengths(300)
+    lengths = draw_lengths(300)
     plans = [plan_epoch(lengths, capacity=CAP, batch=4, seed=s, epoch=e) for s, e in [(0, 0), (0, 0), (0, 1), (1, 0)]]
     assert plans[0] == plans[1]
     assert len({plan.steps for plan in plans}) == 3

@@ -206,10 +206,10 @@ def test_the_31b_recipe_has_the_papers_figures():
 def test_packed_steps_are_the_papers_in_number_and_in_rows():
     """1,244 steps of 8 rows, at lengths like CodeV-R1's."""
     from finetune.data.packing import plan_epoch
-    from tests.finetune.test_packing import codev_lengths
+    from finetune.plan.lengths import draw_lengths
 
     recipe = load_recipe("gemma-4-31b-lora")
-    lengths = codev_lengths(10_000)
+    lengths = draw_lengths(10_000)
     plan = plan_epoch(lengths, capacity=recipe.train.sequence_length, batch=recipe.train.batch, seed=0, epoch=0)
     assert len(plan.steps) == pytest.approx(1244, rel=0.01)
     assert 10_000 / len(plan.steps) == pytest.approx(8, rel=0.01)

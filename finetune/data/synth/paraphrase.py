@@ -96,6 +96,7 @@ _RULES: Sequence[tuple[str, tuple[str, ...]]] = (
 _COMPILED = tuple((re.compile(pattern), options) for pattern, options in _RULES)
 _BEFORE = re.compile(r"^(?:when|if|whenever|in case) ([^,;:()]+), ([^,;:]+)$", re.IGNORECASE)
 _AFTER = re.compile(r"^([^,;:]+?) (?:when|if|whenever|in case) ([^,;:]+)$")
+_BOUND = re.compile(r"and only|exactly$|only$|but$")  # what belongs to the condition after it
 _EMPTY = ("note that ", "here, ", "in detail: ", "as for the function, ")
 
 
@@ -137,11 +138,7 @@ def _turned(text: str, rng: Random) -> str:
     if before:
         return f"{before[2]} {rng.choice(('when', 'if'))} {before[1]}"
     after = _AFTER.match(text)
-    if (
-        after
-        and not re.search(r"otherwise|and only|exactly$|only$|but$", after[1] + text[:0])
-        and "otherwise" not in text
-    ):
+    if after and "otherwise" not in text and not _BOUND.search(after[1]):
         return f"{rng.choice(('when', 'if', 'whenever'))} {after[2]}, {after[1]}"
     return text
 
@@ -150,5 +147,5 @@ def _begun(text: str, rng: Random) -> str:
     """With a phrase before it that says nothing."""
     if not text or rng.random() >= _BEGUN:
         return text
-    head = text[0] + text[1:] if text.startswith("`") else text[0].lower() + text[1:]
+    head = text[0].lower() + text[1:]
     return rng.choice(_EMPTY) + head

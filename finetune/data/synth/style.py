@@ -103,6 +103,22 @@ class Style:
                 lines += [f"{STEP}{label or 'default'}: begin", *indent(indent(statements)), f"{STEP}end"]
         return [*lines, "endcase"]
 
+    @property
+    def index(self) -> list[str]:
+        """The declaration of ``i`` for the loops of a module, where a loop does not declare it."""
+        return [] if self.system else ["integer i;"]
+
+    def loop(self, count: int, *, down: bool = False) -> str:
+        """The head of a loop of ``i`` over 0 to ``count - 1``, or back."""
+        kind = "int " if self.system else ""
+        if down:
+            return f"for ({kind}i = {count - 1}; i >= 0; i = i - 1)"
+        return f"for ({kind}i = 0; i < {count}; i = i + 1)"
+
+    def array(self, name: str, width: int, count: int) -> str:
+        """The declaration of a memory."""
+        return f"{'logic' if self.system else 'reg'} {span(width)} {name} [0:{count - 1}];".replace("  ", " ")
+
     def module(self, n: Names, pins: Iterable[Pin], body: Sequence[str], written: Iterable[str] = ()) -> str:
         """A whole module.
 

@@ -12,8 +12,9 @@ from finetune.checkpoint.layout import adapters, tensors
 from finetune.gemma4 import read_config
 from finetune.jax_backend.gemma4 import Compute, Gemma4, by_path, split
 from finetune.jax_backend.lora import new_adapters
-from finetune.jax_backend.sharding import batch_sharding, check_mesh, make_mesh, partition, sharding
+from finetune.jax_backend.sharding import batch_sharding, make_mesh, sharding
 from finetune.jax_backend.weights import abstract, load_weights, random_weights
+from finetune.mesh import check_mesh, partition
 from tests.finetune.jax_backend.cases import arrays, lora, packed
 from tests.finetune.test_gemma4 import E2B, GEMMA_31B
 from verieval.errors import VerievalError

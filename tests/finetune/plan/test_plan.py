@@ -19,8 +19,9 @@ import jax
 from finetune.checkpoint.layout import adapters, tensors
 from finetune.gemma4 import read_config
 from finetune.jax_backend.gemma4 import Compute
-from finetune.jax_backend.sharding import MESH_AXES, partition
+from finetune.jax_backend.sharding import make_mesh, sharding
 from finetune.jax_backend.step import Program
+from finetune.mesh import MESH_AXES, partition
 from finetune.plan.chips import GIB, read_topology
 from finetune.plan.flops import count, positions_met
 from finetune.plan.lengths import draw_lengths
@@ -107,6 +108,8 @@ def test_arrays_are_split_as_the_backend_splits_them(mesh):
     for tensor in (*tensors(config), *adapters(config, PAPER.lora)):
         parts = [sides[axis] for axis in partition(tensor.axes, tensor.shape) if axis]
         assert split(tensor.axes, tensor.shape, *mesh) == math.prod(parts)
+        part = sharding(make_mesh(*mesh), tensor).shard_shape(tensor.shape)
+        assert math.prod(part) * math.prod(parts) == math.prod(tensor.shape)
 
 
 def test_weights_of_the_31b_fill_what_its_numbers_take():

@@ -7,7 +7,7 @@ from random import Random
 from typing import ClassVar, Self
 
 from finetune.data.synth.design import Family, Inputs, Names, Outputs, Pin, Spec, State, inp, mask, out
-from finetune.data.synth.families.atoms import FACTS, FLAGS, constant_of
+from finetune.data.synth.families.atoms import FACTS, FLAGS, assign_flags, constant_of, flag_values
 from finetune.data.synth.families.common import WIDTHS
 from finetune.data.synth.style import Case, Style
 from finetune.data.synth.words import Words
@@ -111,9 +111,7 @@ class Alu(Family):
             written: list[str] = []
         else:
             body, written = s.comb(s.case(n.op, arms)), ["y"]
-        flags = [
-            f"assign {n[flag]} = {FACTS[flag].code.format(**{**self._texts(n, 0), 'a': n.y})};" for flag in self.flags
-        ]
+        flags = assign_flags(self.flags, n, n.y, self.width)
         return s.module(n, self.pins, [*body, *flags], written)
 
     def outs(self, state: State, i: Inputs) -> Outputs:
@@ -121,8 +119,7 @@ class Alu(Family):
         if i["op"] < len(self.operations):
             key, k = self.operations[i["op"]]
             y = FACTS[key].value(i["a"], i["b"], 0, k, self.width) & mask(self.width)
-        flags = {flag: FACTS[flag].value(y, 0, 0, 0, self.width) for flag in self.flags}
-        return {"y": y, **flags}
+        return {"y": y, **flag_values(self.flags, y, self.width)}
 
     def common(self, role: str) -> tuple[int, ...]:
         return tuple(range(1 << self.bits)) if role == "op" else ()

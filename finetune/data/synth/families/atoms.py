@@ -7,12 +7,12 @@ width, ``{t}`` the index of the top bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from finetune.data.synth.design import mask, signed
+from finetune.data.synth.design import Names, Outputs, mask, signed
 from finetune.data.synth.words import Words
 
 Value = Callable[[int, int, int, int, int], int]  # a, b, s, k, width
@@ -111,6 +111,21 @@ FLAGS: Mapping[str, str] = {
     "all": "full",
     "some": "any",
 }
+
+
+def flag_texts(word: str, width: int) -> dict[str, object]:
+    """What the texts of flags of a word are filled with, but for the flag's own name."""
+    return {"a": word, "k": 0, "w": width, "t": width - 1}
+
+
+def assign_flags(flags: Iterable[str], n: Names, word: str, width: int) -> list[str]:
+    """Each flag of a word, assigned."""
+    return [f"assign {n[flag]} = {FACTS[flag].code.format(**flag_texts(word, width))};" for flag in flags]
+
+
+def flag_values(flags: Iterable[str], value: int, width: int) -> Outputs:
+    """What the flags of a value are."""
+    return {flag: FACTS[flag].value(value, 0, 0, 0, width) for flag in flags}
 
 
 def constant_of(key: str, rng: Random, width: int) -> int:

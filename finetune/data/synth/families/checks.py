@@ -88,12 +88,10 @@ class WordExtent(Family):
 
     def code(self, n: Names, s: Style) -> str:
         has = {pin.role for pin in self.pins}
-        head = [] if s.system else ["integer i;"]
-        kind = "int " if s.system else ""
         lines = [f"{n[fact]} = {s.lit(self._size(fact), 0)};" for fact in ("low", "high", "ones") if fact in has]
         if "high" in has or "ones" in has:
             inner = [f"{n.high} = i;"] if "high" in has else []
-            lines.append(f"for ({kind}i = 0; i < {self.width}; i = i + 1)")
+            lines.append(s.loop(self.width))
             if "ones" in has and "high" in has:
                 lines[-1] += " begin"
                 lines += [f"    if ({n.a}[i])", f"        {inner[0]}", f"    {n.ones} = {n.ones} + {n.a}[i];", "end"]
@@ -103,12 +101,12 @@ class WordExtent(Family):
                 lines += [f"    if ({n.a}[i])", f"        {inner[0]}"]
         if "low" in has:
             lines += [
-                f"for ({kind}i = {self.width - 1}; i >= 0; i = i - 1)",
+                s.loop(self.width, down=True),
                 f"    if ({n.a}[i])",
                 f"        {n.low} = i;",
             ]
         zero = f"{self.width}'d0"
-        body = [*head, *s.comb(lines)]
+        body = [*s.index, *s.comb(lines)]
         for fact in self.facts:
             text = {
                 "empty": f"{n.a} == {zero}",

@@ -7,6 +7,7 @@ from random import Random
 from typing import ClassVar, Self
 
 from finetune.data.synth.design import Family, Inputs, Names, Outputs, Pin, Spec, State, inp, mask, out, own
+from finetune.data.synth.families.codes import from_gray
 from finetune.data.synth.families.common import const_width
 from finetune.data.synth.style import Case, Style, span
 from finetune.data.synth.words import Words
@@ -86,16 +87,8 @@ class GrayEither(Family):
 
     def code(self, n: Names, s: Style) -> str:
         decode = n.m if self.level else s.inverted(n.m)
-        lines = [
-            f"{n.g}[{self.width - 1}] = {n.a}[{self.width - 1}];",
-            f"for ({'int ' if s.system else ''}i = {self.width - 2}; i >= 0; i = i - 1)",
-            f"    {n.g}[i] = {n.g}[i + 1] ^ {n.a}[i];",
-        ]
         body = [
-            *([] if s.system else ["integer i;"]),
-            "always @* begin",
-            *(f"    {line}" for line in lines),
-            "end",
+            *from_gray(n.g, n.a, self.width, s),
             f"assign {n.y} = {decode} ? {n.g} : {n.a} ^ ({n.a} >> 1);",
             *([f"assign {n.o} = {decode} ? {n.g}[0] : {n.a}[0];"] if self.odd else []),
         ]
@@ -367,9 +360,7 @@ class Thermometer(Family):
         )  # fmt: skip
 
     def code(self, n: Names, s: Style) -> str:
-        body = [] if s.system else ["integer i;"]
-        kind = "int " if s.system else ""
-        lines: list[str] = []
+        body = [*s.index] if self.level else []
         if self.smooth:
             low, high = self.edges
             body.append(f"assign {n.e} = {{1'b{high}, {n.t}, 1'b{low}}};")
@@ -377,10 +368,7 @@ class Thermometer(Family):
             body.append(f"assign {n.r} = ({part[0]} & {part[1]}) | ({part[1]} & {part[2]}) | ({part[0]} & {part[2]});")
         if self.level:
             of = n.r if self.smooth else n.t
-            lines = [f"{n.l} = 0;", f"for ({kind}i = 0; i < {self.width}; i = i + 1)", f"    {n.l} = {n.l} + {of}[i];"]
-            body += s.comb(lines)
-        elif not s.system:
-            body = body[1:]
+            body += s.comb([f"{n.l} = 0;", s.loop(self.width), f"    {n.l} = {n.l} + {of}[i];"])
         if self.flag:
             text = f"({n.t} & ({n.t} + {self.width}'d1)) {'==' if self.flag == 'clean' else '!='} {self.width}'d0"
             body.append(f"assign {n.f} = {text};")

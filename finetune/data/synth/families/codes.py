@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from finetune.data.synth.design import Inputs, Names, Outputs, Pin, Spec, State, inp, mask, out
 from finetune.data.synth.families.common import Expressions, const_width, width
-from finetune.data.synth.style import Style
+from finetune.data.synth.style import Style, indent
 from finetune.data.synth.words import Words
 
 # Name, operator of Verilog, whether the result is inverted.
@@ -58,19 +58,29 @@ class PopCount(Expressions):
 
     def code(self, n: Names, s: Style) -> str:
         add = f"{'~' if self.zeros else ''}{n.a}[i]"
-        head = [] if s.system else ["integer i;"]
         bits = const_width(self.width)
         text = f"{{{f'{bits - 1}' + chr(39)}d0, {add}}}" if self.zeros else add
         loop = [
             f"{n.y} = {s.lit(bits, 0)};",
-            f"for ({'int ' if s.system else ''}i = 0; i < {self.width}; i = i + 1)",
+            s.loop(self.width),
             f"    {n.y} = {n.y} + {text};",
         ]
-        return s.module(n, self.pins, [*head, *s.comb(loop)], ["y"])
+        return s.module(n, self.pins, [*s.index, *s.comb(loop)], ["y"])
 
     def outs(self, state: State, i: Inputs) -> Outputs:
         ones = i["a"].bit_count()
         return {"y": self.width - ones if self.zeros else ones}
+
+
+def from_gray(number: str, code: str, width: int, s: Style) -> list[str]:
+    """A block that makes a number of its Gray code, and what it declares."""
+    loop = [
+        f"{number}[{width - 1}] = {code}[{width - 1}];",
+        s.loop(width - 1, down=True),
+        f"    {number}[i] = {number}[i + 1] ^ {code}[i];",
+    ]
+    # Icarus does not read a constant select in always_comb bit by bit, and says so.
+    return [*s.index, "always @* begin", *indent(loop), "end"]
 
 
 @dataclass(frozen=True)
@@ -130,14 +140,7 @@ class Gray(Expressions):
     def code(self, n: Names, s: Style) -> str:
         if not self.back:
             return super().code(n, s)
-        loop = [
-            f"{n.y}[{self.width - 1}] = {n.a}[{self.width - 1}];",
-            f"for ({'int ' if s.system else ''}i = {self.width - 2}; i >= 0; i = i - 1)",
-            f"    {n.y}[i] = {n.y}[i + 1] ^ {n.a}[i];",
-        ]
-        # Icarus does not read a constant select in always_comb bit by bit, and says so.
-        block = ["always @* begin", *(f"    {line}" for line in loop), "end"]
-        return s.module(n, self.pins, block if s.system else ["integer i;", *block], ["y"])
+        return s.module(n, self.pins, from_gray(n.y, n.a, self.width, s), ["y"])
 
     def outs(self, state: State, i: Inputs) -> Outputs:
         a, value = i["a"], i["a"]

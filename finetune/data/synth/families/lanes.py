@@ -21,7 +21,7 @@ from finetune.data.synth.design import (
     out,
     own,
 )
-from finetune.data.synth.style import STEP, Case, Style, indent, span
+from finetune.data.synth.style import STEP, Case, Style, indent
 from finetune.data.synth.words import Words
 
 
@@ -98,7 +98,7 @@ class LaneRam(Family):
                     held=f"a write shows in `{n.q}` only when it is read again",
                 ),
                 "idle": lambda: w.say(
-                    f"when `{n.be}` is 0, `{n.q}` becomes the word at `{n.addr}` at this edge; at an edge with a write `{n.q}` {w.keeps(n.q).removeprefix(f'`{n.q}` ')}",
+                    f"when `{n.be}` is 0, `{n.q}` becomes the word at `{n.addr}` at this edge; at an edge with a write {w.keeps(n.q)}",
                     f"`{n.q}` takes the word at `{n.addr}` at edges where no lane is written, and holds at the others",
                     held=f"only an edge that writes nothing moves a word into `{n.q}`",
                 ),
@@ -130,20 +130,13 @@ class LaneRam(Family):
         )
 
     def code(self, n: Names, s: Style) -> str:
-        word = self.lane * self.lanes
-        array = f"{'logic' if s.system else 'reg'} {span(word)} {n.mem} [0:{(1 << self.bits) - 1}];"
+        array = s.array(n.mem, self.lane * self.lanes, 1 << self.bits)
         at, where = f"{n.mem}[{n.addr}]", [self._place(lane) for lane in range(self.lanes)]
-        lines = [
-            line
-            for lane in range(self.lanes)
-            for line in (f"if ({n.be}[{lane}])", f"{STEP}{at}{where[lane]} <= {n.d}{where[lane]};")
-        ]
+        lines: list[str] = []
+        for k, bits in enumerate(where):
+            lines += [f"if ({n.be}[{k}])", f"{STEP}{at}{bits} <= {n.d}{bits};"]
         if self.read == "new":
-            lines += [
-                line
-                for lane in range(self.lanes)
-                for line in (f"{n.q}{where[lane]} <= {n.be}[{lane}] ? {n.d}{where[lane]} : {at}{where[lane]};",)
-            ]
+            lines += [f"{n.q}{bits} <= {n.be}[{k}] ? {n.d}{bits} : {at}{bits};" for k, bits in enumerate(where)]
         elif self.read == "old":
             lines.append(f"{n.q} <= {at};")
         else:

@@ -319,20 +319,12 @@ class Window(Clocked):
 
     @property
     def pins(self) -> tuple[Pin, ...]:
-        pools = {
-            "sum": "sum",
-            "highest": "highest",
-            "lowest": "lowest",
-            "full": "full",
-            "newest": "newest",
-            "oldest": "oldest",
-        }
         return (
             *self.head,
             *((inp("flush", 1, "clear"),) if self.flush else ()),
             inp("valid"),
             inp("d", self.width, "sample"),
-            *(out(role, self._size(role), pools[role]) for role in self.shown),
+            *(out(role, self._size(role)) for role in self.shown),
             *(own(f"s{k}", self.width, f"reg{k + 1}") for k in range(self.depth)),
             own("n", const_width(self.depth), "level"),
         )

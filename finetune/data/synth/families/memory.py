@@ -20,14 +20,10 @@ from finetune.data.synth.design import (
     out,
     own,
 )
-from finetune.data.synth.style import STEP, Style, span
+from finetune.data.synth.style import STEP, Style
 from finetune.data.synth.words import Words
 
 _SIZES = (4, 8, 8, 12, 16, 16, 32)
-
-
-def _array(s: Style, name: str, width: int, count: int) -> str:
-    return f"{'logic' if s.system else 'reg'} {span(width)} {name} [0:{count - 1}];".replace("  ", " ")
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ class Ram(Family):
         elif self.read == "idle":
             lines += ["else", f"{STEP}{n.q} <= {word};"]
         pins = [pin for pin in self.pins if pin.role != "mem"]
-        body = [_array(s, n.mem, self.width, 1 << self.bits), *s.clocked(self, n, [], [("", lines)])]
+        body = [s.array(n.mem, self.width, 1 << self.bits), *s.clocked(self, n, [], [("", lines)])]
         if self.read == "comb":
             body.append(f"assign {n.q} = {word};")
         return s.module(n, pins, body, [] if self.read == "comb" else ["q"])
@@ -239,7 +235,7 @@ class RegisterFile(Clocked):
         condition = f"{n.we} && {n.wa} != {s.lit(self.bits, 0)}" if self.zero else n.we
         head = f"for ({'int ' if s.system else ''}{n.i} = 0; {n.i} < {count}; {n.i} = {n.i} + 1)"
         clear = [head, f"{STEP}{n.mem}[{n.i}] <= {s.lit(self.width, 0)};"]
-        body = [_array(s, n.mem, self.width, count), *([] if s.system else [f"integer {n.i};"])]
+        body = [s.array(n.mem, self.width, count), *([] if s.system else [f"integer {n.i};"])]
         body += s.clocked(self, n, clear, [(condition, [f"{n.mem}[{n.wa}] <= {n.d};"])])
         body += [f"assign {n[q]} = {n.mem}[{n[ra]}];" for q, ra in (("qa", "ra"), ("qb", "rb"))[: self.ports]]
         return s.module(n, [pin for pin in self.pins if pin.direction != "internal"], body)
@@ -348,7 +344,7 @@ class Fifo(Clocked):
             f"assign {n.q} = {n.mem}[{n.rp}];", f"assign {n.empty} = {n.n} == {size + 1}'d0;", f"assign {n.full} = {n.n} == {size + 1}'d{1 << size};",
         ]  # fmt: skip
         pins = [pin for pin in self.pins if pin.role != "mem"]
-        body = [_array(s, n.mem, self.width, 1 << size), *s.clocked(self, n, reset, [("", inner)]), *tail]
+        body = [s.array(n.mem, self.width, 1 << size), *s.clocked(self, n, reset, [("", inner)]), *tail]
         return s.module(n, pins, body, ["n", "wp", "rp"])
 
     def start(self) -> State:

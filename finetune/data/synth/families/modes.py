@@ -7,7 +7,7 @@ from random import Random
 from typing import ClassVar, Self
 
 from finetune.data.synth.design import Clocked, Inputs, Names, Outputs, Pin, Reset, Spec, State, inp, mask, out
-from finetune.data.synth.families.atoms import FACTS, FLAGS
+from finetune.data.synth.families.atoms import FACTS, FLAGS, assign_flags, flag_texts, flag_values
 from finetune.data.synth.style import Case, Style
 from finetune.data.synth.words import Words
 
@@ -135,7 +135,7 @@ class ModeRegister(Clocked):
             )
             facts += [form.format(m=n.m, q=n.q, code=code, end=end) for code, end in enumerate(ends)]
         for flag in self.flags:
-            facts.append(FACTS[flag].say(w, {"a": n.q, "y": n[flag], "k": 0, "w": self.width, "t": self.width - 1}))
+            facts.append(FACTS[flag].say(w, {**flag_texts(n.q, self.width), "y": n[flag]}))
         return Spec(
             noun=w.say(
                 w.a(f"{self.width}-bit register with {len(ends)} modes"),
@@ -167,10 +167,7 @@ class ModeRegister(Clocked):
             inner = s.chain([(n.m, arms[1][1]), ("", arms[0][1])])
         else:
             inner = s.case(n.m, arms)
-        flags = [
-            f"assign {n[flag]} = {FACTS[flag].code.format(a=n.q, k=0, w=self.width, t=self.width - 1)};"
-            for flag in self.flags
-        ]
+        flags = assign_flags(self.flags, n, n.q, self.width)
         return s.module(n, self.pins, [*s.clocked(self, n, zero, [("", inner)]), *flags], ["q"])
 
     def start(self) -> State:
@@ -178,7 +175,7 @@ class ModeRegister(Clocked):
 
     def outs(self, state: State, i: Inputs) -> Outputs:
         q = state["q"]
-        return {"q": q} | {flag: FACTS[flag].value(q, 0, 0, 0, self.width) for flag in self.flags}
+        return {"q": q} | flag_values(self.flags, q, self.width)
 
     def step(self, state: State, i: Inputs) -> State:
         return {"q": _moved(self.moves[i["m"]], state["q"], i.get("d", 0), i.get("x", 0), self.width)}

@@ -7,7 +7,7 @@ from random import Random
 from typing import ClassVar, Self
 
 from finetune.data.synth.design import Clocked, Inputs, Names, Outputs, Pin, Reset, Spec, State, inp, mask, out, own
-from finetune.data.synth.families.atoms import FACTS, FLAGS
+from finetune.data.synth.families.atoms import FACTS, FLAGS, assign_flags, flag_texts, flag_values
 from finetune.data.synth.style import Case, Style
 from finetune.data.synth.words import Words
 
@@ -44,10 +44,8 @@ class CarryRegister(Clocked):
     @classmethod
     def draw(cls, rng: Random) -> Self:
         while True:
-            width, moves = (
-                rng.choice((4, 5, 6, 8, 8, 8, 10, 12, 16)),
-                tuple(rng.sample(list(_MOVES), rng.choice((4, 8, 8)))),
-            )
+            width = rng.choice((4, 5, 6, 8, 8, 8, 10, 12, 16))
+            moves = tuple(rng.sample(list(_MOVES), rng.choice((4, 8, 8))))
             if rng.random() < 0.4:
                 moves = tuple(sorted(moves, key=list(_MOVES).index))
             flags = tuple(rng.sample(list(FLAGS), rng.choice((0, 1, 1, 2))))
@@ -94,8 +92,7 @@ class CarryRegister(Clocked):
             w.say(f"left means towards bit {self.width - 1}, right towards bit 0", "", ""),
             w.say(f"`{n.q}` and `{n.c}` are registers", f"`{n.c}` keeps the last bit that was pushed out", ""),
         ]
-        about = {"a": n.q, "k": 0, "w": self.width, "t": self.width - 1}
-        facts += [FACTS[flag].say(w, {**about, "y": n[flag]}) for flag in self.flags]
+        facts += [FACTS[flag].say(w, {**flag_texts(n.q, self.width), "y": n[flag]}) for flag in self.flags]
         return Spec(
             noun=w.say(
                 w.a(f"{self.width}-bit register that can be loaded, shifted and rotated, with a carry"),
@@ -114,15 +111,12 @@ class CarryRegister(Clocked):
 
     def code(self, n: Names, s: Style) -> str:
         texts = self._texts(n)
-        arms: list[Case] = []
-        for code, move in enumerate(self.moves):
-            arms.append((f"{self._bits}'d{code}", [_MOVES[move][2].format(**texts)]))
+        arms: list[Case] = [
+            (f"{self._bits}'d{code}", [_MOVES[move][2].format(**texts)]) for code, move in enumerate(self.moves)
+        ]
         arms[-1] = ("", arms[-1][1])
         zero = [f"{n.q} <= {s.lit(self.width, 0)};", f"{n.c} <= 1'b0;"]
-        flags = [
-            f"assign {n[flag]} = {FACTS[flag].code.format(a=n.q, k=0, w=self.width, t=self.width - 1)};"
-            for flag in self.flags
-        ]
+        flags = assign_flags(self.flags, n, n.q, self.width)
         return s.module(n, self.pins, [*s.clocked(self, n, zero, [("", s.case(n.m, arms))]), *flags], ["q", "c"])
 
     def start(self) -> State:
@@ -130,7 +124,7 @@ class CarryRegister(Clocked):
 
     def outs(self, state: State, i: Inputs) -> Outputs:
         q = state["q"]
-        return {"q": q, "c": state["c"]} | {flag: FACTS[flag].value(q, 0, 0, 0, self.width) for flag in self.flags}
+        return {"q": q, "c": state["c"]} | flag_values(self.flags, q, self.width)
 
     def step(self, state: State, i: Inputs) -> State:
         q, c, move, top = state["q"], state["c"], self.moves[i["m"]], self.width - 1
@@ -396,7 +390,7 @@ class SteppedLfsr(Clocked):
         step = f"{n.s} = {n.s}[{bit}] ? {moved} ^ {taps} : {moved};"
         if self.bits:
             loop = [
-                f"for ({'int ' if s.system else ''}i = 0; i < {mask(self.bits)}; i = i + 1)",
+                s.loop(mask(self.bits)),
                 f"    if (i < {n.n})",
                 f"        {step}",
             ]
@@ -414,7 +408,7 @@ class SteppedLfsr(Clocked):
             ("" if self.bits else n.en, [f"{n.q} <= {n.s};"]),
         ]
         body = [
-            *([] if s.system or not self.bits else ["integer i;"]),
+            *(s.index if self.bits else []),
             *s.comb([f"{n.s} = {n.q};", *loop]),
             *s.clocked(self, n, both(one), cases),
             *([f"assign {n.y} = {n.q} == {n.h};"] if self.home else []),

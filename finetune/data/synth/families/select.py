@@ -253,17 +253,15 @@ class PriorityEncoder(Family):
 
     def code(self, n: Names, s: Style) -> str:
         top = self.width - 1
-        order = f"i = 0; i < {self.width}; i = i + 1" if self.high else f"i = {top}; i >= 0; i = i - 1"
         bits = const_width(top)
-        loop = f"for ({'int ' if s.system else ''}{order})"
+        loop = s.loop(self.width, down=not self.high)
         body = [f"{n.y} = {s.lit(bits, 0)};", loop, f"    if ({n.a}[i])", f"        {n.y} = i;"]
-        head = [] if s.system else ["integer i;"]
         tail = (
             [f"assign {n.v} = |{n.a};" if s.alt(2) == 0 else f"assign {n.v} = {n.a} != {s.lit(self.width, 0)};"]
             if self.any
             else []
         )
-        return s.module(n, self.pins, [*head, *s.comb(body), *tail], ["y"])
+        return s.module(n, self.pins, [*s.index, *s.comb(body), *tail], ["y"])
 
     def outs(self, state: State, i: Inputs) -> Outputs:
         a = i["a"]
