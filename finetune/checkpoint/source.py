@@ -36,7 +36,7 @@ Key = tuple[str, int]
 BESIDE_FILE = "beside.safetensors"
 # In an Orbax checkpoint the weights may be a branch of a larger tree, of which nothing else is a weight.
 _BRANCHES = ("", "weights.", "params.", "model.", "model_params.")
-_STATE = ("first", "second", "count", "step", "opt_state", "optimizer", "optimizer_state", "rngs", "rng")
+_STATE = ("first", "second", "count", "step", "steps", "opt_state", "optimizer", "optimizer_state", "rngs", "rng")
 
 
 class Store(Protocol):

@@ -179,19 +179,27 @@ class JaxBackend:
     # ---- what is written ---------------------------------------------------------------------------------------------
 
     def save(self, folder: Path) -> None:
-        """See :class:`finetune.backend.Backend`; an Orbax checkpoint, each device's parts from its own process."""
+        """See :class:`finetune.backend.Backend`; an Orbax checkpoint, each device's parts from its own process.
+
+        It can be converted: where every weight is trained, what no training changes is written with them.
+        """
         from orbax.checkpoint import StandardCheckpointer
 
         with StandardCheckpointer() as checkpointer:
-            checkpointer.save(folder.resolve() / STATE, self.state._asdict())
+            checkpointer.save(folder.resolve() / STATE, self._saved())
 
     def restore(self, folder: Path) -> None:
         """See :class:`finetune.backend.Backend`; it may have been written on another mesh."""
         from orbax.checkpoint import StandardCheckpointer
 
         with StandardCheckpointer() as checkpointer:
-            shapes = jax.tree.map(_abstract, self.state._asdict())
-            self.state = State(**checkpointer.restore(folder.resolve() / STATE, shapes))
+            found = checkpointer.restore(folder.resolve() / STATE, jax.tree.map(_abstract, self._saved()))
+        found["weights"] = {path: found["weights"][path] for path in self.state.weights}
+        self.state = State(**found)
+
+    def _saved(self) -> dict[str, Any]:
+        whole = {} if self.recipe.lora else self.frozen
+        return self.state._asdict() | {"weights": {**self.state.weights, **whole}}
 
     def export(self, folder: Path) -> dict[str, Any]:
         """See :class:`finetune.backend.Backend`."""

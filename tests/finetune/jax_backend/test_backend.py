@@ -14,6 +14,7 @@ from finetune.backend import Micro
 from finetune.gemma4 import load_config
 from finetune.jax_backend.backend import build
 from finetune.jax_backend.source import find_source
+from finetune.jax_backend.weights import load_weights
 from finetune.recipe import ParallelSpec, load_recipe
 from tests.finetune.jax_backend.parity import (
     BATCH,
@@ -182,6 +183,26 @@ def test_every_weight_trained_is_torchs(checkpoint):
 
 def build_jax(spec):
     return build(replace(spec, backend="jax"), vocabulary=VOCABULARY)
+
+
+def test_a_checkpoint_of_every_weight_is_a_model(checkpoint, tmp_path):
+    """What no training changes is in it as well, so that ``convert`` and the jax engine read it."""
+    from finetune.checkpoint.convert import convert
+
+    spec = recipe(checkpoint, {"train": {"steps": 5, "batch": BATCH, "micro_batch": 2, "sequence_length": 64}})
+    backend = build_jax(spec)
+    backend.step(batches(spec)[0], learning_rate=1e-3, seed=0)
+    backend.save(tmp_path / "step")
+    expected = state(backend)
+    convert(tmp_path / "step", tmp_path / "model", base=checkpoint)
+    stored = load_weights(tmp_path / "model", backend.config, "float32")
+    assert set(stored) == set(backend.state.weights) | set(backend.frozen)
+    assert any(path.endswith("layer_scalar") for path in backend.frozen)
+    for path, array in {**backend.state.weights, **backend.frozen}.items():
+        np.testing.assert_array_equal(stored[path], array)
+    backend.step(batches(spec)[0], learning_rate=1e-3, seed=0)
+    backend.restore(tmp_path / "step")
+    assert same(state(backend), expected)
 
 
 @pytest.mark.slow
