@@ -111,6 +111,33 @@ def test_held_out_wordings_are_never_in_training(monkeypatch: pytest.MonkeyPatch
     assert len(said[True]) >= 5 * len(FAMILIES)
 
 
+def test_no_paraphrase_says_what_is_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What training rewrites may not end at a held-out wording; of those of one or two words that says little."""
+    said: set[str] = set()
+
+    def say(self: Words, *options: str, held: str = "") -> str:
+        if self.held and len(held) >= 6:
+            said.add(_plain(held))
+        self.held_used += bool(self.held and held)
+        return held if self.held and held else self.rng.choice(options)
+
+    monkeypatch.setattr(Words, "say", say)
+    for kind in FAMILIES:
+        for seed in range(6):
+            family = kind.draw(Random(f"{kind.name} {seed}"))
+            names = naming.canonical(family.pins)
+            said.clear()
+            for again in range(3):
+                describe(family, names, Random(again), held=True)
+            for again in range(8):
+                text = _plain(describe(family, names, Random(1000 + again))[0])
+                assert not [held for held in said if held in text], text
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("`", "").lower().split())
+
+
 def test_held_out_names_are_never_in_training(pairs: list[Pair]) -> None:
     trained = {name for pair in pairs for name in (*(port.name for port in pair.ports), pair.names["module"])}
     fixed = {word for pool in ("clk", "rst", "rst_n") for word in naming.POOLS[pool]}
