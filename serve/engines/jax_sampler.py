@@ -21,7 +21,7 @@ from jax import Array
 
 from finetune.gemma4 import Gemma4Config, LayerShape
 from finetune.jax_backend import ATTENTION_BLOCK
-from finetune.jax_backend.attention import KeyValue, attend, attend_rows
+from finetune.jax_backend.attention import KeyValue, attend_rows, exact
 from finetune.jax_backend.gemma4 import Compute, Gemma4
 from serve.engines.decode import Row
 from verieval.completion import Sampling
@@ -107,8 +107,8 @@ class _Prefill:
         found = attend_rows(query, *new, self.segments, window, ATTENTION_BLOCK)
         if shape.shares:
             return found, new, None
-        held = _slots(_ring(self.config, shape, self.room), query.shape[1] - 1)
-        return found, new, tuple(part[:, jnp.maximum(held, 0)] for part in new)
+        held = jnp.maximum(_slots(_ring(self.config, shape, self.room), query.shape[1] - 1), 0)
+        return found, new, _fold(*(part[:, held] for part in new))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +122,51 @@ class _Decode:
     def __call__(self, shape: LayerShape, query: Array, new: KeyValue, cache: Any) -> tuple[Array, KeyValue, Any]:
         """See :class:`finetune.jax_backend.attention.Attend`."""
         if not shape.shares:
-            ring = cache[0].shape[1]
-            new = cache = tuple(
-                jax.lax.dynamic_update_slice_in_dim(old, part, self.at % ring, axis=1)
-                for old, part in zip(cache, new, strict=True)
+            slot = self.at % cache[0].shape[2]
+            keys, values = _fold(*new)
+            cache = (
+                jax.lax.dynamic_update_slice_in_dim(cache[0], keys, slot, axis=2),
+                jax.lax.dynamic_update_slice_in_dim(cache[1], values, slot, axis=1),
             )
-        held = _slots(new[0].shape[1], self.at)[None]
+            # Otherwise XLA writes each ring twice: for what follows here, and for the next step.
+            new = cache = jax.lax.optimization_barrier(cache)
+        held = _slots(new[0].shape[2], self.at)[None]
         seen = held >= self.first[:, None]
         if shape.kind == "sliding_attention":
             seen &= held > self.at - self.config.window
-        return attend(query, *new, seen[:, None]), new, cache
+        return _meet(query, *new, seen), new, cache
+
+
+def _fold(keys: Array, values: Array) -> KeyValue:
+    """Rings as products on a CPU read them without a copy: (rows x KV heads, size, slots) and (.., slots, size).
+
+    Args:
+        keys: shape (rows, slots, KV heads, size).
+        values: the same.
+    """
+    rows, slots, heads, size = keys.shape
+    return (
+        keys.transpose(0, 2, 3, 1).reshape(rows * heads, size, slots),
+        values.transpose(0, 2, 1, 3).reshape(rows * heads, slots, size),
+    )
+
+
+def _meet(query: Array, keys: Array, values: Array, seen: Array) -> Array:
+    """:func:`finetune.jax_backend.attention.attend` for one query a row against rings.
+
+    Args:
+        query: shape (rows, 1, heads, size).
+        keys: see :func:`_fold`.
+        values: see :func:`_fold`.
+        seen: shape (rows, slots).
+    """
+    rows, _, heads, size = query.shape
+    grouped = query.reshape(keys.shape[0], -1, size)
+    scores = jnp.matmul(grouped, keys, precision=exact(query.dtype), preferred_element_type=jnp.float32)
+    scores = scores.reshape(rows, heads, -1)
+    shares = jax.nn.softmax(jnp.where(seen[:, None], scores, jnp.finfo(jnp.float32).min), axis=-1)
+    shares = shares.astype(values.dtype).reshape(keys.shape[0], -1, keys.shape[2])
+    return jnp.matmul(shares, values, precision=exact(query.dtype)).reshape(query.shape)
 
 
 def _draw(logits: Array, uniforms: Array, knobs: Knobs, shape: Shape) -> Array:
@@ -182,7 +217,7 @@ def _generate(
     positions = jnp.maximum(positions, 0)
     # A place for each layer's rings, whose shapes the prefill decides.
     none = tuple((None,) * len(segment.runs) for segment in config.segments)
-    hidden, cache = model.decode(ids, positions, compute, _Prefill(config, segments, room), cache=none)
+    hidden, rings = model.decode(ids, positions, compute, _Prefill(config, segments, room), cache=none)
     last = hidden[:, -1:]
 
     def take(loop: Loop, state: Array, cache: Any) -> Loop:
@@ -196,14 +231,21 @@ def _generate(
     def body(loop: Loop) -> Loop:
         at = shape.prompt + loop.step - 1
         where, meet = (at - first)[:, None], _Decode(config, at, first)
-        state, cache = model.decode(loop.last[:, None], where, compute, meet, cache=loop.cache)
-        return take(loop, state, cache)
+        stacked = jax.tree.map(lambda ring, whole: ring.reshape(whole.shape), loop.cache, rings)
+        state, cache = model.decode(loop.last[:, None], where, compute, meet, cache=stacked)
+        return take(loop, state, _bare(cache))
 
     start = Loop(
         jnp.zeros((), jnp.int32), jnp.zeros(rows, jnp.int32), budgets <= 0, jnp.zeros((), bool),
         jnp.full((rows, shape.answer), -1, jnp.int32), None,
     )  # fmt: skip
-    return jax.lax.while_loop(lambda loop: ~loop.done.all(), body, take(start, last, cache))._replace(cache=None)
+    loop = take(start, last, _bare(rings))
+    return jax.lax.while_loop(lambda loop: ~loop.done.all(), body, loop)._replace(cache=None)
+
+
+def _bare(cache: Any) -> Any:
+    """Rings without the stack's axes where these are 1: with them XLA writes each ring twice, once in each shape."""
+    return jax.tree.map(lambda ring: ring.reshape(ring.shape[2:]) if ring.shape[:2] == (1, 1) else ring, cache)
 
 
 @dataclass(eq=False)
