@@ -1,11 +1,12 @@
-"""Tokens a second of the jax engine against transformers' generate, on the same model, prompts and cores, in one run.
+"""Tokens a second of the jax engine against transformers' generate and Tunix's Sampler: same model, prompts and cores.
 
-The model is `nano`, greedy and without stop tokens, so that every row draws the same number of tokens and both say the
+The model is `nano`, greedy and without stop tokens, so that every row draws the same number of tokens and all say the
 same. Each arm is a process of its own with the same number of threads; compiling and the first batch are not counted.
 
     python tests/bench/sampling.py [--rows 16] [--tokens 256] [--threads 1] [--repeats 3] [--json]
+                                   [--arms transformers tunix jax]
 
-Tunix's Sampler, which was to be the second peer, is not measured here yet.
+Tunix is no dependency: it is installed by pip into .tools/tunix the first time.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from _arms import run_arm
 
-ARMS = ("transformers", "jax")
+ARMS = ("transformers", "tunix", "jax")
 
 
 def prompts(rows: int) -> list[list[int]]:
@@ -86,11 +89,35 @@ def ours(options: argparse.Namespace) -> tuple[list[list[int]], float]:
     return [row.tokens for row in rows], best
 
 
-def run(arm: str, options: argparse.Namespace) -> dict[str, Any]:
+def tunix(options: argparse.Namespace) -> tuple[list[list[int]], float]:
+    """The same with Tunix's Sampler, in its own environment: model and prompts come from the caller."""
+    from _tunix import sample
+
+    given = json.loads((options.folder / "prompts.json").read_text())
+    return sample(options.folder / "model", given, options.tokens, options.repeats)
+
+
+def prepare(folder: Path, options: argparse.Namespace) -> None:
+    """Write what the arm in another environment gets."""
+    from serve.engines.shipped import shipped_folder
+
+    shipped = shipped_folder("nano")
+    assert shipped is not None
+    (folder / "model").symlink_to(shipped)
+    (folder / "prompts.json").write_text(json.dumps(prompts(options.rows)))
+
+
+def run(arm: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """One arm in a process of its own."""
     flags = f"--xla_cpu_multi_thread_eigen={'true' if options.threads > 1 else 'false'}"
     flags += f" intra_op_parallelism_threads={options.threads}"
-    command = [sys.executable, __file__, *sys.argv[1:], "--arm", arm]
+    if arm == "tunix":
+        import _tunix
+
+        python = str(_tunix.python())
+    else:
+        python = sys.executable
+    command = [python, __file__, *sys.argv[1:], "--arm", arm, "--folder", str(folder)]
     if options.threads == 1:
         command = ["taskset", "-c", "0", *command]
     return run_arm(arm, command, options.threads, {"XLA_FLAGS": flags})
@@ -103,25 +130,31 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--arm", choices=ARMS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.arm:
-        tokens, seconds = (transformers if options.arm == "transformers" else ours)(options)
+        arms = {"transformers": transformers, "tunix": tunix, "jax": ours}
+        tokens, seconds = arms[options.arm](options)
         print(json.dumps({"tokens": tokens, "seconds": seconds}))
         return
-    found = {arm: run(arm, options) for arm in ARMS}
-    same = sum(one == two for one, two in zip(*(arm["tokens"] for arm in found.values()), strict=True))
+    with tempfile.TemporaryDirectory() as name:
+        prepare(Path(name), options)
+        found = {arm: run(arm, Path(name), options) for arm in options.arms}
     rates = {arm: options.rows * options.tokens / result["seconds"] for arm, result in found.items()}
-    ratio = rates["jax"] / rates["transformers"]
+    ids = [arm["tokens"] for arm in found.values()]
+    same = sum(all(rows[0] == row for row in rows) for rows in zip(*ids, strict=True))
+    ratios = {arm: rates["jax"] / rate for arm, rate in rates.items() if "jax" in rates and arm != "jax"}
     if options.json:
         print(
-            json.dumps({"rows": options.rows, "tokens": options.tokens, "rates": rates, "ratio": ratio, "same": same})
+            json.dumps({"rows": options.rows, "tokens": options.tokens, "rates": rates, "jax_to": ratios, "same": same})
         )
-    else:
-        for arm, rate in rates.items():
-            print(f"{arm:14} {rate:8,.0f} tokens/s")
-        print(f"jax against transformers {ratio:.2f}x; {same} of {options.rows} rows are the same, id for id")
+        return
+    for arm, rate in rates.items():
+        print(f"{arm:14} {rate:8,.0f} tokens/s" + (f"   jax {ratios[arm]:.2f}x" if arm in ratios else ""))
+    print(f"{same} of {options.rows} rows are the same in all, id for id")
 
 
 if __name__ == "__main__":

@@ -10,17 +10,23 @@ is a process of its own and computes its loss on the same rows first, in float32
   its default of 8 sequences at once SDPA would see one sequence of 24,576 tokens.
 * ``ours``: packed, 8 sequences a step one after the other, activations kept.
 
-    python tests/bench/training.py [--rows 64] [--threads 1] [--dtype bfloat16] [--arms ours trl trl-packing] [--json]
+With ``--backend jax`` the same for LoRA of rank 16 on one device, 8 sequences a step one after the other:
 
-TRL is no dependency: it is installed by pip into .tools/trl the first time, with the torch and transformers of
-constraints.txt.
+* ``tunix``: PeftTrainer with Qwix's adapters, each row padded to 3,072 tokens.
+* ``jax-padded``: ours, each row padded to 3,072 tokens.
+* ``jax``: ours, packed.
+
+    python tests/bench/training.py [--backend jax] [--rows 64] [--threads 1] [--dtype bfloat16] [--json]
+                                   [--arms trl trl-packing ours]
+
+TRL and Tunix are no dependencies: they are installed by pip into .tools/trl and .tools/tunix the first time, TRL with
+the torch and transformers of constraints.txt.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,13 +34,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _arms import run_arm
+from _arms import ROOT, environment, run_arm
 
-ROOT = Path(__file__).resolve().parents[2]
 LENGTH = 3072
 BATCH = 8
 RATE = 1e-4
-ARMS = ("trl", "trl-packing", "ours")
+RANK = 16
+TORCH, JAX = ("trl", "trl-packing", "ours"), ("tunix", "jax-padded", "jax")
 
 
 # ---- what all arms get ----------------------------------------------------------------------------------
@@ -93,12 +99,16 @@ def read_rows(folder: Path) -> tuple[list[list[int]], list[int]]:
 # ---- this project ---------------------------------------------------------------------------------------
 
 
-def ours(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+def ours(folder: Path, options: argparse.Namespace, *, jax: bool = False, packing: bool = True) -> dict[str, Any]:
     """Loss on the first rows, then the rows once through, by the steps of ``verieval train``."""
     from finetune.data.batch import ASSISTANT, ROLES, TokenRow
     from finetune.recipe import read_recipe
     from finetune.steps import Steps, micro_batches
-    from finetune.torch_backend.backend import build
+
+    if jax:
+        from finetune.jax_backend.backend import build
+    else:
+        from finetune.torch_backend.backend import build  # type: ignore[assignment]
 
     ids, prompts = read_rows(folder)
     rows = []
@@ -112,7 +122,7 @@ def ours(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
             "model": {"source": str(folder), "dtype": "float32", "compute_dtype": dtype, "chat_format": "auto"},
             "data": {
                 "sources": [{"path": "x", "layout": "chat"}], "reasoning": "keep", "max_tokens": LENGTH,
-                "packing": True, "heldout": 0, "seed": 0,
+                "packing": packing, "heldout": 0, "seed": 0,
             },
             "loss": {"prompt_weight": 0.0, "denominator": "response_tokens"},
             "optim": {
@@ -121,6 +131,10 @@ def ours(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
             },
             "train": {"epochs": 1, "sequence_length": LENGTH, "batch": BATCH, "micro_batch": 1, "seed": 0},
         }  # fmt: skip
+        if jax:
+            targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+            lora = {"rank": RANK, "alpha": float(RANK), "dropout": 0.0, "targets": targets, "optional": ["v_proj"]}
+            tables |= {"backend": "jax", "lora": lora}
         return read_recipe(tables, "bench")
 
     exact = recipe("float32")
@@ -130,8 +144,10 @@ def ours(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     parts = [backend.evaluate(micro_batches(batch, exact.loss, 1)) for batch in batches]
     loss = sum(part.response_nll for part in parts) / sum(part.response_tokens for part in parts)
     spec = recipe(options.dtype)
-    backend = build(spec, vocabulary=8)  # its check of isolation warms it up at the shape of training
+    backend = build(spec, vocabulary=8)  # torch's check of isolation warms it up at the shape of training
     steps = Steps(rows, spec, pad=0)
+    if jax:  # compiles
+        backend.step(micro_batches(steps.batch(0), spec.loss, 1), learning_rate=RATE, seed=0)
     started = time.perf_counter()
     for step in range(steps.total):
         backend.step(micro_batches(steps.batch(step), spec.loss, 1), learning_rate=RATE, seed=step)
@@ -192,18 +208,16 @@ def trl(folder: Path, options: argparse.Namespace, *, packing: bool) -> dict[str
     return {"loss": total / tokens, "seconds": marks["end"] - marks["start"], "steps": result.global_step}
 
 
-def trl_python() -> Path:
-    """Python of TRL's own environment, made when it is not there."""
-    folder = ROOT / ".tools" / "trl"
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        print(f"installing TRL into {folder}", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        packages = ["torch", "transformers", "accelerate", "datasets", "trl"]
-        pip = [str(python), "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), *packages]
-        subprocess.run(pip, check=True)
-        (folder / "ready").touch()
-    return python
+# ---- Tunix ----------------------------------------------------------------------------------------------
+
+
+def tunix(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """The same with PeftTrainer and Qwix; runs in Tunix's own environment."""
+    from _tunix import train
+
+    rows, prompts = read_rows(folder)
+    given = {"check": options.check, "length": LENGTH, "batch": BATCH, "rate": RATE, "rank": RANK}
+    return train(rows, prompts, folder, dtype=options.dtype, **given)
 
 
 # ---- all together ---------------------------------------------------------------------------------------
@@ -211,7 +225,15 @@ def trl_python() -> Path:
 
 def run(arm: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """One arm in a process of its own, with the same number of threads."""
-    python = sys.executable if arm == "ours" else str(trl_python())
+    if arm.startswith("trl"):
+        packages = ("torch", "transformers", "accelerate", "datasets", "trl")
+        python = str(environment("trl", packages, constraints=True))
+    elif arm == "tunix":
+        import _tunix
+
+        python = str(_tunix.python())
+    else:
+        python = sys.executable
     command = [python, __file__, *sys.argv[1:], "--folder", str(folder), "--arm", arm]
     return run_arm(arm, command, options.threads, {})
 
@@ -224,21 +246,28 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtype", choices=["bfloat16", "float32"], default="bfloat16", help="of activations")
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--backend", choices=["torch", "jax"], default="torch", help="whose arms")
+    parser.add_argument("--arms", nargs="+", choices=[*TORCH, *JAX], help="of them")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--arm", choices=ARMS, help=argparse.SUPPRESS)
+    parser.add_argument("--arm", choices=[*TORCH, *JAX], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.arm:
         arm, folder = options.arm, options.folder
-        result = ours(folder, options) if arm == "ours" else trl(folder, options, packing=arm == "trl-packing")
+        if arm.startswith("trl"):
+            result = trl(folder, options, packing=arm == "trl-packing")
+        elif arm == "tunix":
+            result = tunix(folder, options)
+        else:
+            result = ours(folder, options, jax=arm != "ours", packing=arm != "jax-padded")
         print(json.dumps(result))
         return
     sys.path.insert(0, str(ROOT))
     with tempfile.TemporaryDirectory() as name:
         prepare(Path(name), options)
         tokens = sum(map(len, read_rows(Path(name))[0]))
-        found = {arm: run(arm, Path(name), options) for arm in options.arms}
+        arms = options.arms or (JAX if options.backend == "jax" else TORCH)
+        found = {arm: run(arm, Path(name), options) for arm in arms}
     for row in found.values():
         row["tokens_per_second"] = tokens / row["seconds"]
     losses = [row["loss"] for row in found.values()]
@@ -247,14 +276,15 @@ def main() -> None:
         print(json.dumps({"rows": options.rows, "tokens": tokens, "loss_spread": spread, "arms": found}, indent=2))
     else:
         print(f"{options.rows} rows, {tokens:,} tokens, {options.threads} thread(s), {options.dtype}")
+        own = [arm for arm in found if arm in ("ours", "jax", "jax-padded")]
         for arm, row in found.items():
             speed = row["tokens_per_second"]
-            ratio = (
-                f"   ours {found['ours']['tokens_per_second'] / speed:.2f}x"
-                if "ours" in found and arm != "ours"
-                else ""
+            ratios = [f"{one} {found[one]['tokens_per_second'] / speed:.2f}x" for one in own if arm not in own]
+            print(
+                f"{arm:12} {speed:8,.0f} useful tokens/s   {row['steps']} steps   loss {row['loss']:.6f}",
+                *ratios,
+                sep="   ",
             )
-            print(f"{arm:12} {speed:8,.0f} useful tokens/s   {row['steps']} steps   loss {row['loss']:.6f}{ratio}")
         print(f"losses differ by {spread:.1e}")
     if spread > 1e-4:
         raise SystemExit("the losses differ by more than 1e-4: the arms do not train the same thing")
