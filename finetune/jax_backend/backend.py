@@ -14,6 +14,7 @@ from jax.sharding import Mesh
 
 from finetune.backend import Micro, StepResult
 from finetune.checkpoint.layout import tensors
+from finetune.cpu import bfloat16_note
 from finetune.data.batch import Batch
 from finetune.gemma4 import Gemma4Config, load_config
 from finetune.jax_backend import ATTENTION_BLOCK
@@ -94,6 +95,8 @@ class JaxBackend:
                 "compute in bfloat16"
             )
         self.notes: tuple[str, ...] = (match(self.config, recipe.lora)[1],) if recipe.lora else ()
+        if jax.default_backend() == "cpu" and recipe.model.compute_dtype == "bfloat16":
+            self.notes += bfloat16_note()
         self.mesh = _mesh(recipe, self.config, self.world)
         if self.mesh is not None:
             self.notes += (f"a mesh of {recipe.parallel.fsdp} (fsdp) x {recipe.parallel.tp} (tp) devices",)

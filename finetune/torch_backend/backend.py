@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from finetune.backend import Micro, StepResult
+from finetune.cpu import bfloat16_note
 from finetune.data.batch import Kind
 from finetune.loss import Totals
 from finetune.recipe import Recipe
@@ -72,6 +73,8 @@ class TorchBackend:
                 f"the tokenizer has {vocabulary} tokens and the model {embedded}: they do not belong together"
             )
         self._adapt()
+        if device.type == "cpu" and recipe.model.compute_dtype == "bfloat16":
+            self.notes += bfloat16_note()
         self._count()
         self.learner = Learner(self.language, chunk=recipe.train.loss_chunk, dtype=DTYPES[recipe.model.compute_dtype])
         self._place()
