@@ -1,9 +1,9 @@
 """Sampling from Gemma 4 in JAX: a prefill and a decoding loop, each one compiled program of fixed shapes.
 
-A batch is padded to its size, prompts on the left to a width from :data:`WIDTHS`, so that all rows write the same
-column, and every layer has a ring of slots for keys and values: as many as the window on sliding layers, as many as
-prompt and answer need on global ones. Column ``c`` lies in slot ``c`` modulo the ring's size. The loop ends
-when every row has.
+Rows with the same prompt, the samples of a task, share one prefill. A batch is padded to its size, and its prompts on
+the left to a width from :data:`WIDTHS`, so that all rows write the same column. Every layer has a ring of slots for
+keys and values: as many as the window on sliding layers, as many as prompt and answer need on global ones. Column
+``c`` lies in slot ``c`` modulo the ring's size. The loop ends when every row has.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Shape:
 
     Attributes:
         rows: of the batch.
+        prompts: different ones among them, filled up to a power of two.
         prompt: width of the prompts.
         answer: most tokens that are drawn.
         greedy: the most probable token is taken.
@@ -50,6 +51,7 @@ class Shape:
     """
 
     rows: int
+    prompts: int
     prompt: int
     answer: int
     greedy: bool
@@ -95,10 +97,18 @@ def _slots(ring: int, at: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Prefill:
-    """Attention of whole prompts, which leaves each layer's ring in the place of its cache."""
+    """Attention of whole prompts, which leaves each layer's rings in the place of its cache.
+
+    Attributes:
+        config: of the model.
+        segments: 1 where a prompt has a token, shape (prompts, width).
+        owner: the prompt of each row, shape (rows,).
+        room: columns that prompt and answer need.
+    """
 
     config: Gemma4Config
     segments: Array
+    owner: Array
     room: int
 
     def __call__(self, shape: LayerShape, query: Array, new: KeyValue, cache: Any) -> tuple[Array, KeyValue, Any]:
@@ -108,7 +118,7 @@ class _Prefill:
         if shape.shares:
             return found, new, None
         held = jnp.maximum(_slots(_ring(self.config, shape, self.room), query.shape[1] - 1), 0)
-        return found, new, _fold(*(part[:, held] for part in new))
+        return found, new, _fold(*(part[self.owner[:, None], held] for part in new))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +203,8 @@ def _draw(logits: Array, uniforms: Array, knobs: Knobs, shape: Shape) -> Array:
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
 def _generate(
-    model: Gemma4, config: Gemma4Config, compute: Compute, shape: Shape, ids: Array, lengths: Array, budgets: Array,
-    uniforms: Array, knobs: Knobs, stop: Array,
+    model: Gemma4, config: Gemma4Config, compute: Compute, shape: Shape, ids: Array, lengths: Array, owner: Array,
+    budgets: Array, uniforms: Array, knobs: Knobs, stop: Array,
 ) -> Loop:  # fmt: skip
     """Prefill and loop.
 
@@ -203,8 +213,9 @@ def _generate(
         config: of it.
         compute: dtype of products.
         shape: of everything.
-        ids: prompts, at the end of each row, shape (rows, prompt).
+        ids: prompts, each at the end of its line, shape (prompts, prompt).
         lengths: of the prompts, at least 1.
+        owner: the prompt of each row, shape (rows,).
         budgets: tokens that a row may draw; 0 for a row that only fills the batch.
         uniforms: shape (answer, rows).
         knobs: of the sampling.
@@ -217,8 +228,8 @@ def _generate(
     positions = jnp.maximum(positions, 0)
     # A place for each layer's rings, whose shapes the prefill decides.
     none = tuple((None,) * len(segment.runs) for segment in config.segments)
-    hidden, rings = model.decode(ids, positions, compute, _Prefill(config, segments, room), cache=none)
-    last = hidden[:, -1:]
+    hidden, rings = model.decode(ids, positions, compute, _Prefill(config, segments, owner, room), cache=none)
+    last, first = hidden[owner, -1:], first[owner]
 
     def take(loop: Loop, state: Array, cache: Any) -> Loop:
         logits = model.project(state, compute)[:, 0]
@@ -274,23 +285,27 @@ class Sampler:
         """
         if len(rows) > self.rows:
             raise ValueError(f"{len(rows)} rows for a batch of {self.rows}")
-        prompt = width(max(len(row.prompt) for row in rows))
+        places: dict[tuple[int, ...], int] = {}
+        owner = np.zeros(self.rows, np.int32)
+        owner[: len(rows)] = [places.setdefault(tuple(row.prompt), len(places)) for row in rows]
+        different = min(1 << (len(places) - 1).bit_length(), self.rows)
+        prompt = width(max(map(len, places)))
         answer = width(max(row.budget for row in rows))
         filtered = bool(sampling.top_k) or sampling.top_p < 1
-        shape = Shape(self.rows, prompt, answer, sampling.temperature == 0, filtered)
-        ids = np.zeros((self.rows, prompt), np.int32)
-        lengths, budgets = np.ones(self.rows, np.int32), np.zeros(self.rows, np.int32)
-        uniforms = np.zeros((answer, self.rows), np.float32)
+        shape = Shape(self.rows, different, prompt, answer, sampling.temperature == 0, filtered)
+        ids, lengths = np.zeros((different, prompt), np.int32), np.ones(different, np.int32)
+        for given, index in places.items():
+            ids[index, prompt - len(given) :], lengths[index] = given, len(given)
+        budgets, uniforms = np.zeros(self.rows, np.int32), np.zeros((answer, self.rows), np.float32)
         for index, row in enumerate(rows):
-            ids[index, prompt - len(row.prompt) :] = row.prompt
-            lengths[index], budgets[index] = len(row.prompt), row.budget
+            budgets[index] = row.budget
             if not shape.greedy:
                 stream = random.Random(row.seed)
                 uniforms[: row.budget, index] = [stream.random() for _ in range(row.budget)]
         knobs = Knobs(np.float32(sampling.temperature or 1), np.float32(sampling.top_p), np.int32(sampling.top_k))
         ends = np.array(sorted(stop) or [-2], np.int32)
         found = _generate(
-            self.model, self.config, Compute(self.dtype), shape, ids, lengths, budgets, uniforms, knobs, ends
+            self.model, self.config, Compute(self.dtype), shape, ids, lengths, owner, budgets, uniforms, knobs, ends
         )
         if found.bad:
             raise VerievalError("the model's output is not a number: try another dtype (float32), or check its weights")

@@ -3,8 +3,10 @@
 The model is `nano`, greedy and without stop tokens, so that every row draws the same number of tokens and all say the
 same. Each arm is a process of its own with the same number of threads; compiling and the first batch are not counted.
 
-    python tests/bench/sampling.py [--rows 16] [--tokens 256] [--threads 1] [--repeats 3] [--json]
+    python tests/bench/sampling.py [--rows 16] [--samples 1] [--tokens 256] [--threads 1] [--repeats 3] [--json]
                                    [--arms transformers tunix jax]
+
+With ``--samples 4`` four rows at a time have the same prompt, as the samples of a task do.
 
 Tunix is no dependency: it is installed by pip into .tools/tunix the first time.
 """
@@ -25,8 +27,8 @@ from _arms import run_arm
 ARMS = ("transformers", "tunix", "jax")
 
 
-def prompts(rows: int) -> list[list[int]]:
-    """The shortest prompts of the project's own tasks, as the evaluation asks them."""
+def prompts(rows: int, samples: int) -> list[list[int]]:
+    """The shortest prompts of the project's own tasks, as the evaluation asks them, each so many times."""
     from transformers import AutoTokenizer
 
     from serve.engines.shipped import shipped_folder
@@ -37,7 +39,7 @@ def prompts(rows: int) -> list[list[int]]:
     template = protocol.preset_prompt("default")
     texts = [protocol.render(template, task, "verieval")[-1].content for task in load("verieval").tasks]
     found = sorted((tokenizer(text)["input_ids"] for text in texts), key=len)
-    return [list(ids) for ids in found[:rows]]
+    return [list(found[row // samples]) for row in range(rows)]
 
 
 def transformers(options: argparse.Namespace) -> tuple[list[list[int]], float]:
@@ -48,7 +50,7 @@ def transformers(options: argparse.Namespace) -> tuple[list[list[int]], float]:
     from serve.engines.shipped import shipped_folder
 
     model = AutoModelForCausalLM.from_pretrained(shipped_folder("nano"), dtype=torch.float32).eval()
-    asked = prompts(options.rows)
+    asked = prompts(options.rows, options.samples)
     width = max(map(len, asked))
     ids = torch.tensor([[0] * (width - len(row)) + row for row in asked])
     mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in asked])
@@ -82,7 +84,7 @@ def ours(options: argparse.Namespace) -> tuple[list[list[int]], float]:
     sampler = Sampler(Gemma4(config, load_model(folder, config, "float32")), config, "float32", options.rows)
     best, rows = float("inf"), []
     for _ in range(options.repeats + 1):
-        rows = [Row(ids, 0, options.tokens) for ids in prompts(options.rows)]
+        rows = [Row(ids, 0, options.tokens) for ids in prompts(options.rows, options.samples)]
         start = time.perf_counter()
         sampler.decode(rows, Sampling(max_tokens=options.tokens), frozenset())
         best = min(best, time.perf_counter() - start)
@@ -104,7 +106,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
     shipped = shipped_folder("nano")
     assert shipped is not None
     (folder / "model").symlink_to(shipped)
-    (folder / "prompts.json").write_text(json.dumps(prompts(options.rows)))
+    (folder / "prompts.json").write_text(json.dumps(prompts(options.rows, options.samples)))
 
 
 def run(arm: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -127,6 +129,7 @@ def main() -> None:
     """Measure, or run one arm."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=16)
+    parser.add_argument("--samples", type=int, default=1, help="rows that have the same prompt")
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
@@ -149,7 +152,16 @@ def main() -> None:
     ratios = {arm: rates["jax"] / rate for arm, rate in rates.items() if "jax" in rates and arm != "jax"}
     if options.json:
         print(
-            json.dumps({"rows": options.rows, "tokens": options.tokens, "rates": rates, "jax_to": ratios, "same": same})
+            json.dumps(
+                {
+                    "rows": options.rows,
+                    "samples": options.samples,
+                    "tokens": options.tokens,
+                    "rates": rates,
+                    "jax_to": ratios,
+                    "same": same,
+                }
+            )
         )
         return
     for arm, rate in rates.items():

@@ -105,6 +105,19 @@ def test_a_row_does_not_depend_on_its_batch(models):
         assert alone[0].tokens == together[number].tokens
 
 
+@pytest.mark.parametrize("name", ["31b", "nano"])
+def test_samples_of_a_task_share_a_prefill(models, name):
+    """Three prompts for six rows, and one that fills the prompts up; what a row draws stays its own."""
+    model, sampler = models(name)
+    few = [prompts()[number] for number in (4, 1, 4, 5, 1, 4)]
+    sampling = Sampling(temperature=1.0, max_tokens=32)
+    ours = rows(few, budget=32)
+    sampler.decode(ours, sampling, NO_STOP)
+    theirs = with_transformers(model, few, sampling)
+    assert [row.tokens for row in ours] == [row.tokens for row in theirs]
+    assert len({tuple(row.tokens) for row in ours}) == 6
+
+
 def test_rows_end_at_stop_tokens_and_budgets(models):
     """Each on its own; a stop token is counted and not kept."""
     model, sampler = models("31b")
@@ -133,7 +146,7 @@ def test_draws_are_the_hf_engines(sampling):
     logits[0, 10:14] = logits[0].max()
     logits = np.repeat(logits, 400, axis=0)
     uniforms = np.random.default_rng(1).random(400)
-    shape = Shape(400, 32, 32, greedy=False, filtered=bool(sampling.top_k) or sampling.top_p < 1)
+    shape = Shape(400, 1, 32, 32, greedy=False, filtered=bool(sampling.top_k) or sampling.top_p < 1)
     knobs = Knobs(np.float32(sampling.temperature), np.float32(sampling.top_p), np.int32(sampling.top_k))
     ours = np.asarray(jax.jit(_draw, static_argnums=3)(logits, uniforms.astype(np.float32), knobs, shape))
     theirs = draw(torch.from_numpy(logits), uniforms.tolist(), sampling).numpy()
