@@ -120,10 +120,11 @@ def attend(query: Array, key: Array, value: Array, mask: Array) -> Array:
     sequences, queries, heads, size = query.shape
     grouped = query.reshape(sequences, queries, key.shape[2], heads // key.shape[2], size)
     precision = exact(query.dtype)
-    scores = jnp.einsum("btkgh,bskh->bkgts", grouped, key, precision=precision, preferred_element_type=jnp.float32)
-    scores = jnp.where(mask[:, None, None], scores, jnp.finfo(jnp.float32).min)
+    # Heads of a group stay beside their query, or scores and shares would be copied into another order.
+    scores = jnp.einsum("btkgh,bskh->bktgs", grouped, key, precision=precision, preferred_element_type=jnp.float32)
+    scores = jnp.where(mask[:, None, :, None], scores, jnp.finfo(jnp.float32).min)
     shares = jax.nn.softmax(scores, axis=-1).astype(value.dtype)
-    found = jnp.einsum("bkgts,bskh->btkgh", shares, value, precision=precision)
+    found = jnp.einsum("bktgs,bskh->btkgh", shares, value, precision=precision)
     return found.reshape(query.shape)
 
 

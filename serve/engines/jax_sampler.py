@@ -20,7 +20,6 @@ import numpy as np
 from jax import Array
 
 from finetune.gemma4 import Gemma4Config, LayerShape
-from finetune.jax_backend import ATTENTION_BLOCK
 from finetune.jax_backend.attention import KeyValue, attend_rows, exact
 from finetune.jax_backend.gemma4 import Compute, Gemma4
 from serve.engines.decode import Row
@@ -29,6 +28,7 @@ from verieval.errors import VerievalError
 
 # Lengths of prompts and of answers that programs are compiled for; beyond the last one, its multiples.
 WIDTHS = (32, 64, 128, 192, 256, 384, 512, 768, 1024)
+BLOCK = 256  # queries of a prefill that attend at one time: fewer pairs beyond the diagonal, and scores stay in caches
 
 
 def width(length: int) -> int:
@@ -44,7 +44,7 @@ class Shape:
     Attributes:
         rows: of the batch.
         prompts: different ones among them, filled up to a power of two.
-        prompt: width of the prompts.
+        prompt: width of the prompts without their last tokens, which the loop begins with.
         answer: most tokens that are drawn.
         greedy: the most probable token is taken.
         filtered: top-k or top-p leave tokens out.
@@ -64,6 +64,28 @@ class Knobs(NamedTuple):
     temperature: Any
     top_p: Any
     top_k: Any
+
+
+class Batch(NamedTuple):
+    """Prompts and rows; prompts are without their last tokens, which the loop begins with.
+
+    Attributes:
+        ids: of the prompts, each at the end of its line, shape (prompts, width).
+        lengths: of the prompts.
+        owner: the prompt of each row, shape (rows,).
+        last: the token after it, shape (rows,).
+        budgets: tokens that a row may draw; 0 for a row that only fills the batch.
+        uniforms: shape (answer, rows).
+        stop: ids that end a row, shape (stops,).
+    """
+
+    ids: Any
+    lengths: Any
+    owner: Any
+    last: Any
+    budgets: Any
+    uniforms: Any
+    stop: Any
 
 
 class Loop(NamedTuple):
@@ -114,7 +136,7 @@ class _Prefill:
     def __call__(self, shape: LayerShape, query: Array, new: KeyValue, cache: Any) -> tuple[Array, KeyValue, Any]:
         """See :class:`finetune.jax_backend.attention.Attend`."""
         window = self.config.window if shape.kind == "sliding_attention" else None
-        found = attend_rows(query, *new, self.segments, window, ATTENTION_BLOCK)
+        found = attend_rows(query, *new, self.segments, window, BLOCK)
         if shape.shares:
             return found, new, None
         held = jnp.maximum(_slots(_ring(self.config, shape, self.room), query.shape[1] - 1), 0)
@@ -138,8 +160,7 @@ class _Decode:
                 jax.lax.dynamic_update_slice_in_dim(cache[0], keys, slot, axis=2),
                 jax.lax.dynamic_update_slice_in_dim(cache[1], values, slot, axis=1),
             )
-            # Otherwise XLA writes each ring twice: for what follows here, and for the next step.
-            new = cache = jax.lax.optimization_barrier(cache)
+            new = cache
         held = _slots(new[0].shape[2], self.at)[None]
         seen = held >= self.first[:, None]
         if shape.kind == "sliding_attention":
@@ -174,7 +195,7 @@ def _meet(query: Array, keys: Array, values: Array, seen: Array) -> Array:
     grouped = query.reshape(keys.shape[0], -1, size)
     scores = jnp.matmul(grouped, keys, precision=exact(query.dtype), preferred_element_type=jnp.float32)
     scores = scores.reshape(rows, heads, -1)
-    shares = jax.nn.softmax(jnp.where(seen[:, None], scores, jnp.finfo(jnp.float32).min), axis=-1)
+    shares = jax.nn.softmax(jnp.where(seen[:, None], scores, np.finfo(np.float32).min), axis=-1)
     shares = shares.astype(values.dtype).reshape(keys.shape[0], -1, keys.shape[2])
     return jnp.matmul(shares, values, precision=exact(query.dtype)).reshape(query.shape)
 
@@ -202,56 +223,36 @@ def _draw(logits: Array, uniforms: Array, knobs: Knobs, shape: Shape) -> Array:
 
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
-def _generate(
-    model: Gemma4, config: Gemma4Config, compute: Compute, shape: Shape, ids: Array, lengths: Array, owner: Array,
-    budgets: Array, uniforms: Array, knobs: Knobs, stop: Array,
-) -> Loop:  # fmt: skip
-    """Prefill and loop.
-
-    Args:
-        model: with its weights.
-        config: of it.
-        compute: dtype of products.
-        shape: of everything.
-        ids: prompts, each at the end of its line, shape (prompts, prompt).
-        lengths: of the prompts, at least 1.
-        owner: the prompt of each row, shape (rows,).
-        budgets: tokens that a row may draw; 0 for a row that only fills the batch.
-        uniforms: shape (answer, rows).
-        knobs: of the sampling.
-        stop: ids that end a row, shape (stops,).
-    """
-    rows, room = shape.rows, shape.prompt + shape.answer
-    first = shape.prompt - lengths
+def _generate(model: Gemma4, config: Gemma4Config, compute: Compute, shape: Shape, batch: Batch, knobs: Knobs) -> Loop:
+    """Prefill and loop."""
+    room = shape.prompt + shape.answer
+    first = shape.prompt - batch.lengths
     positions = jnp.arange(shape.prompt, dtype=jnp.int32)[None] - first[:, None]
     segments = (positions >= 0).astype(jnp.int32)
     positions = jnp.maximum(positions, 0)
     # A place for each layer's rings, whose shapes the prefill decides.
     none = tuple((None,) * len(segment.runs) for segment in config.segments)
-    hidden, rings = model.decode(ids, positions, compute, _Prefill(config, segments, owner, room), cache=none)
-    last, first = hidden[owner, -1:], first[owner]
-
-    def take(loop: Loop, state: Array, cache: Any) -> Loop:
-        logits = model.project(state, compute)[:, 0]
-        token = _draw(logits, uniforms[loop.step], knobs, shape)
-        drawn = loop.drawn.at[:, loop.step].set(jnp.where(loop.done, -1, token))
-        ended = (token[:, None] == stop[None]).any(axis=-1) | (loop.step + 1 >= budgets)
-        bad = loop.bad | (jnp.isnan(logits).any(axis=-1) & ~loop.done).any()
-        return Loop(loop.step + 1, token, loop.done | ended | bad, bad, drawn, cache)
+    # Of the last layer only keys and values are wanted: the rest of it is not computed.
+    _, rings = model.decode(batch.ids, positions, compute, _Prefill(config, segments, batch.owner, room), cache=none)
+    first = first[batch.owner]
 
     def body(loop: Loop) -> Loop:
-        at = shape.prompt + loop.step - 1
+        at = shape.prompt + loop.step
         where, meet = (at - first)[:, None], _Decode(config, at, first)
         stacked = jax.tree.map(lambda ring, whole: ring.reshape(whole.shape), loop.cache, rings)
         state, cache = model.decode(loop.last[:, None], where, compute, meet, cache=stacked)
-        return take(loop, state, _bare(cache))
+        logits = model.project(state, compute)[:, 0]
+        token = _draw(logits, batch.uniforms[loop.step], knobs, shape)
+        drawn = loop.drawn.at[:, loop.step].set(jnp.where(loop.done, -1, token))
+        ended = (token[:, None] == batch.stop[None]).any(axis=-1) | (loop.step + 1 >= batch.budgets)
+        bad = loop.bad | (jnp.isnan(logits).any(axis=-1) & ~loop.done).any()
+        return Loop(loop.step + 1, token, loop.done | ended | bad, bad, drawn, _bare(cache))
 
     start = Loop(
-        jnp.zeros((), jnp.int32), jnp.zeros(rows, jnp.int32), budgets <= 0, jnp.zeros((), bool),
-        jnp.full((rows, shape.answer), -1, jnp.int32), None,
+        jnp.zeros((), jnp.int32), batch.last, batch.budgets <= 0, jnp.zeros((), bool),
+        jnp.full((shape.rows, shape.answer), -1, jnp.int32), _bare(rings),
     )  # fmt: skip
-    loop = take(start, last, _bare(rings))
-    return jax.lax.while_loop(lambda loop: ~loop.done.all(), body, loop)._replace(cache=None)
+    return jax.lax.while_loop(lambda loop: ~loop.done.all(), body, start)._replace(cache=None)
 
 
 def _bare(cache: Any) -> Any:
@@ -285,28 +286,12 @@ class Sampler:
         """
         if len(rows) > self.rows:
             raise ValueError(f"{len(rows)} rows for a batch of {self.rows}")
-        places: dict[tuple[int, ...], int] = {}
-        owner = np.zeros(self.rows, np.int32)
-        owner[: len(rows)] = [places.setdefault(tuple(row.prompt), len(places)) for row in rows]
-        different = min(1 << (len(places) - 1).bit_length(), self.rows)
-        prompt = width(max(map(len, places)))
-        answer = width(max(row.budget for row in rows))
+        batch = _make_batch(rows, self.rows, stop, drawn=sampling.temperature > 0)
+        (prompts, prompt), answer = batch.ids.shape, len(batch.uniforms)
         filtered = bool(sampling.top_k) or sampling.top_p < 1
-        shape = Shape(self.rows, different, prompt, answer, sampling.temperature == 0, filtered)
-        ids, lengths = np.zeros((different, prompt), np.int32), np.ones(different, np.int32)
-        for given, index in places.items():
-            ids[index, prompt - len(given) :], lengths[index] = given, len(given)
-        budgets, uniforms = np.zeros(self.rows, np.int32), np.zeros((answer, self.rows), np.float32)
-        for index, row in enumerate(rows):
-            budgets[index] = row.budget
-            if not shape.greedy:
-                stream = random.Random(row.seed)
-                uniforms[: row.budget, index] = [stream.random() for _ in range(row.budget)]
+        shape = Shape(self.rows, prompts, prompt, answer, sampling.temperature == 0, filtered)
         knobs = Knobs(np.float32(sampling.temperature or 1), np.float32(sampling.top_p), np.int32(sampling.top_k))
-        ends = np.array(sorted(stop) or [-2], np.int32)
-        found = _generate(
-            self.model, self.config, Compute(self.dtype), shape, ids, lengths, owner, budgets, uniforms, knobs, ends
-        )
+        found = _generate(self.model, self.config, Compute(self.dtype), shape, batch, knobs)
         if found.bad:
             raise VerievalError("the model's output is not a number: try another dtype (float32), or check its weights")
         for row, tokens in zip(rows, np.asarray(found.drawn).tolist(), strict=False):
@@ -314,3 +299,21 @@ class Sampler:
                 if row.finish:
                     break
                 row.take(token, stop)
+
+
+def _make_batch(rows: Sequence[Row], size: int, stop: frozenset[int], *, drawn: bool) -> Batch:
+    """The arrays of a batch of ``size`` rows; with ``drawn``, each row's uniform numbers."""
+    places: dict[tuple[int, ...], int] = {}
+    owner, last, budgets = (np.zeros(size, np.int32) for _ in range(3))
+    uniforms = np.zeros((width(max(row.budget for row in rows)), size), np.float32)
+    for index, row in enumerate(rows):
+        owner[index] = places.setdefault(tuple(row.prompt[:-1]), len(places))
+        last[index], budgets[index] = row.prompt[-1], row.budget
+        if drawn:
+            stream = random.Random(row.seed)
+            uniforms[: row.budget, index] = [stream.random() for _ in range(row.budget)]
+    count, columns = min(1 << (len(places) - 1).bit_length(), size), width(max(map(len, places)))
+    ids, lengths = np.zeros((count, columns), np.int32), np.zeros(count, np.int32)
+    for prompt, index in places.items():
+        ids[index, columns - len(prompt) :], lengths[index] = prompt, len(prompt)
+    return Batch(ids, lengths, owner, last, budgets, uniforms, np.array(sorted(stop) or [-2], np.int32))
