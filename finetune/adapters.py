@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from finetune.checkpoint.layout import LAYER_ROWS
+from finetune.gemma4 import Gemma4Config
 from finetune.recipe import LoraSpec
 from verieval.errors import VerievalError
 
@@ -60,3 +62,26 @@ def say_matched(counts: dict[str, int], layers: int) -> str:
     """A sentence with the number of modules that were matched."""
     said = ", ".join(f"{name} {count}" for name, count in counts.items())
     return f"adapters on {sum(counts.values())} modules in {layers} layers: {said}"
+
+
+def match(config: Gemma4Config, spec: LoraSpec, prefix: str | None = None) -> tuple[dict[str, int], str]:
+    """Number of modules of each target, and a sentence that says so.
+
+    Args:
+        config: of the model.
+        spec: the recipe's ``[lora]``.
+        prefix: of the text model's names in its checkpoint, for errors; None takes transformers' own.
+
+    Raises:
+        VerievalError: a target matches nothing, or a layer has only some of the targets.
+    """
+    before = config.prefix if prefix is None else prefix
+    layers = [
+        (
+            f"{before}layers.{index}",
+            [row.linear for row in LAYER_ROWS if row.linear and row.where(config, shape)],
+        )
+        for index, shape in enumerate(config.layers)
+    ]
+    counts = match_targets(layers, spec)
+    return counts, say_matched(counts, len(layers))

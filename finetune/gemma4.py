@@ -317,7 +317,7 @@ def _kinds(fields: _Fields, number: int) -> Sequence[Kind]:
     kinds = fields.content.get("layer_types")
     if kinds is None:  # transformers' default: every sixth
         kinds = [KINDS[(index + 1) % 6 == 0] for index in range(number)]
-    if not isinstance(kinds, list) or len(kinds) != number or not set(kinds) <= set(KINDS):
+    if not isinstance(kinds, list) or len(kinds) != number or any(kind not in KINDS for kind in kinds):
         raise VerievalError(
             f"{fields.name}: layer_types must name {number} layers, each {' or '.join(KINDS)}: this is another model"
         )
@@ -394,4 +394,6 @@ def _rope(fields: _Fields, kind: Kind) -> Rope:
     if way not in ("default", "proportional") or entry.content.get("factor", 1.0) != 1.0:
         raise VerievalError(f"{entry.name}: rope_type must be default or proportional, without a factor; it is {way!r}")
     share = entry.number("partial_rotary_factor", 1.0) if way == "proportional" else 1.0
+    if not 0 <= share <= 1:
+        raise VerievalError(f"{entry.name}: partial_rotary_factor must be between 0 and 1, and is {share}")
     return Rope(entry.number("rope_theta"), share)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -123,8 +124,12 @@ def _plan(
     src: Path, adapter: Path | None, to: str | None, base: Path | None, alpha: float | None, shard: int,
     progress: Progress,
 ) -> Job:  # fmt: skip
+    if alpha is not None and not (math.isfinite(alpha) and alpha > 0):
+        raise VerievalError(f"--alpha {alpha}: an adapter's alpha is a number above 0")
     source = open_source(src, base=base, alpha=alpha)
     if adapter is None:
+        if alpha is not None and source.kind == "model":
+            raise VerievalError(f"--alpha is an adapter's, and {src} is a model; leave it out, or give --adapter")
         form = to or _DEFAULTS[source.kind, source.form]
         if (form == "peft") != (source.kind == "adapter") and form != "orbax":
             raise VerievalError(

@@ -63,7 +63,7 @@ def new_folder(path: Path, size: int) -> Iterator[Path]:
         shutil.rmtree(inner, ignore_errors=True)
         inner.mkdir()
         yield inner
-        _sync(inner)
+        _sync(*inner.rglob("*"), inner)
         inner.replace(path)
         _sync(path.absolute().parent)
     finally:
@@ -83,9 +83,9 @@ def _claim(hidden: Path, path: Path) -> int:
     return lock
 
 
-def _sync(folder: Path) -> None:
-    """Have a folder and its files survive a power cut, where the file system can."""
-    for path in (*(file for file in folder.glob("*") if file.is_file() and folder.name == "new"), folder):
+def _sync(*paths: Path) -> None:
+    """Have files and folders survive a power cut, where the file system can."""
+    for path in paths:
         fd = os.open(path, os.O_RDONLY)
         try:
             os.fsync(fd)

@@ -12,15 +12,20 @@ from finetune.checkpoint.source import Key, Source
 from verieval.errors import VerievalError
 
 Array = NDArray[Any]
+FLOATS = ("float32", "bfloat16", "float16")
 _BLOCK = 1 << 22  # numbers that are float32 at one time
 
 
 @dataclass(frozen=True)
 class Added:
-    """What adding an adapter did to a weight: ``changed`` it, or was ``swallowed`` whole by its dtype."""
+    """What adding an adapter did to a weight: ``changed`` it, or was ``swallowed`` whole by its dtype.
+
+    Where it is not ``finite``, the sum holds infinities or NaN, which are no weights.
+    """
 
     changed: bool
     swallowed: bool
+    finite: bool = True
 
 
 def add_product(weight: Array, down: Array, up: Array, scale: float) -> Added:
@@ -32,7 +37,7 @@ def add_product(weight: Array, down: Array, up: Array, scale: float) -> Added:
         up: float32, shape (outputs, rank).
         scale: alpha / rank.
     """
-    changed = wanted = False
+    changed, wanted, finite = False, False, True
     step = max(_BLOCK // weight.shape[1], 1)
     for start in range(0, len(weight), step):
         rows = slice(start, start + step)
@@ -41,8 +46,9 @@ def add_product(weight: Array, down: Array, up: Array, scale: float) -> Added:
         after = (before.astype(np.float32) + delta).astype(weight.dtype)
         wanted = wanted or bool(delta.any())
         changed = changed or not np.array_equal(after, before)
+        finite = finite and bool(np.isfinite(after.astype(np.float32)).all())
         weight[rows] = after
-    return Added(changed, wanted and not changed)
+    return Added(changed, wanted and not changed, finite)
 
 
 class Merger:
@@ -79,12 +85,18 @@ class Merger:
         """
         if not self.has(key):
             return weight
+        if weight.dtype.name not in FLOATS:
+            raise VerievalError(
+                f"{name} is {weight.dtype.name}, and an adapter is merged into {', '.join(FLOATS)} alone"
+            )
         path = key[0].removesuffix("kernel")
         down, up = (
             self._adapter.read((path + part, key[1]), "transformers").astype(np.float32)
             for part in ("lora_a", "lora_b")
         )
         added = add_product(weight, down, up, self._scale)
+        if not added.finite:
+            raise VerievalError(f"merging the adapter into {name} gives infinities or NaN; check both, and alpha")
         self.changed += added.changed
         if added.swallowed:
             self.swallowed.append(name)

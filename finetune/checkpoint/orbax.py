@@ -125,7 +125,10 @@ def open_orbax(item: Path) -> OrbaxStore:
         kvstore = {"driver": "ocdbt", "base": base, "path": f"{stored}/"} if ocdbt else f"{base}{stored}/"
         try:
             entries[name] = tensorstore.open(
-                {"driver": driver, "kvstore": kvstore}, open=True, read=True, context=context
+                {"driver": driver, "kvstore": kvstore, "fill_missing_data_reads": False},
+                open=True,
+                read=True,
+                context=context,
             ).result()
         except ValueError as error:
             raise VerievalError(f"{item} is damaged at {name} ({_short(error)}); get it again") from error

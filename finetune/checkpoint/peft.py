@@ -82,13 +82,23 @@ def find_weights(folder: Path) -> Path:
     return folder / WEIGHTS
 
 
-def read_lora(content: Mapping[str, Any], rank: int, folder: Path) -> Lora:
+def read_lora(content: Mapping[str, Any], rank: int, folder: Path, given: float | None = None) -> Lora:
     """The settings in a configuration that :func:`read_config` has accepted.
 
+    Args:
+        content: the configuration.
+        rank: of the weights.
+        folder: for errors.
+        given: alpha as the user says it, where the configuration does not.
+
     Raises:
-        VerievalError: it does not belong to the weights.
+        VerievalError: it does not belong to the weights, or says another alpha than the user.
     """
     alpha = content.get("lora_alpha")
+    if given is not None and alpha is not None and alpha != given:
+        raise VerievalError(f"{folder / CONFIG} says lora_alpha = {alpha!r}, and --alpha says {given}; leave it out")
+    if alpha is None and given is not None:
+        alpha, content = given, {**content, "lora_alpha": given}
     if content.get("r") != rank:
         raise VerievalError(f"{folder / CONFIG} says r = {content.get('r')!r}, and the weights have the rank {rank}")
     if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):
@@ -112,16 +122,24 @@ def find_lora(
         VerievalError: nobody says alpha, or two say different things.
     """
     if content is not None:
-        return read_lora(content, rank, folder)
-    said = ((trained.get("recipe") or {}).get("lora") or {}).get("alpha")
+        return read_lora(content, rank, folder, alpha)
+    said = inner(trained, "recipe", "lora").get("alpha")
     if alpha is not None and said is not None and alpha != said:
         raise VerievalError(f"{folder} was trained with alpha = {said}, and --alpha says {alpha}; leave it out")
     chosen = said if alpha is None else alpha
-    if not isinstance(chosen, int | float):
+    if not isinstance(chosen, int | float) or isinstance(chosen, bool) or not math.isfinite(chosen):
         raise VerievalError(
             f"the adapter {folder} (rank {rank}) does not say its alpha; give --alpha, as it was trained with"
         )
     return Lora(rank, float(chosen), chosen / rank)
+
+
+def inner(content: Mapping[str, Any] | None, *names: str) -> Mapping[str, Any]:
+    """A table within tables; empty where there is none."""
+    found: Any = content
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def make_config(lora: Lora, arrays: tuple[Tensor, ...], config: Gemma4Config, base: str) -> dict[str, Any]:

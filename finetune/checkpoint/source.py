@@ -116,7 +116,7 @@ def open_source(folder: Path, *, base: Path | None = None, alpha: float | None =
     if item is not None:
         return _open_orbax(folder, item, base, alpha)
     if (folder / peft.CONFIG).is_file():
-        return _open_peft(folder, base)
+        return _open_peft(folder, base, alpha)
     if (folder / SINGLE).is_file() or (folder / INDEX).is_file():
         return _open_safetensors(folder, base)
     raise VerievalError(f"{folder} {_what(folder)}")
@@ -149,7 +149,7 @@ def _open_safetensors(folder: Path, base: Path | None) -> Source:
     )  # fmt: skip
 
 
-def _open_peft(folder: Path, base: Path | None) -> Source:
+def _open_peft(folder: Path, base: Path | None, alpha: float | None) -> Source:
     content = peft.read_config(folder)
     config_file = _find_config(folder, base, content)
     config, stored = load_config(config_file), open_folder(peft.find_weights(folder))
@@ -157,7 +157,7 @@ def _open_peft(folder: Path, base: Path | None) -> Source:
     arrays, rank = _find_adapters(config, "transformers", inner, stored.shapes, folder)
     expected = places(arrays, "transformers", inner)
     passed = account(stored.shapes, expected, str(folder), passed=lambda name: False)
-    lora = peft.read_lora(content, rank, folder)
+    lora = peft.read_lora(content, rank, folder, alpha)
     return Source(
         folder, "peft", "transformers", "adapter", stored, config, config_file, arrays, inner, lora, passed
     )  # fmt: skip
@@ -240,6 +240,8 @@ def _find_adapters(
     if len(ranks) > 1:
         raise VerievalError(f"the adapters of {folder} have several ranks ({sorted(ranks)}), which is not read here")
     rank = ranks.pop()
+    if rank < 1:
+        raise VerievalError(f"the adapters of {folder} have the rank {rank}, and hold nothing; get them again")
     spec = LoraSpec(rank=rank, alpha=1.0, dropout=0.0, targets=tuple(dict.fromkeys(targets)))
     return adapters(config, spec), rank
 
@@ -263,7 +265,7 @@ def _find_config(
     folder: Path, base: Path | None, content: Mapping[str, Any] | None, trained: Mapping[str, Any] | None = None
 ) -> Path:
     """The configuration of the model that a checkpoint is of, or that an adapter is for."""
-    model = ((trained or {}).get("recipe") or {}).get("model") or {}
+    model = peft.inner(trained, "recipe", "model")
     named = (content or {}).get("base_model_name_or_path"), model.get("source")
     candidates: Iterable[Path] = (
         [base] if base is not None else [folder, *(Path(name) for name in named if isinstance(name, str) and name)]

@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
+from finetune.adapters import match
 from finetune.backend import Micro, StepResult
 from finetune.checkpoint.layout import tensors
 from finetune.cpu import bfloat16_note
@@ -19,7 +20,7 @@ from finetune.data.batch import Batch
 from finetune.gemma4 import Gemma4Config, load_config
 from finetune.jax_backend import ATTENTION_BLOCK
 from finetune.jax_backend.gemma4 import Compute
-from finetune.jax_backend.lora import match, new_adapters
+from finetune.jax_backend.lora import new_adapters
 from finetune.jax_backend.sharding import make_mesh
 from finetune.jax_backend.source import Source, find_source
 from finetune.jax_backend.step import Inputs, Program, State

@@ -99,7 +99,10 @@ def _merged(
         low_a, low_b = (
             _transformers(weights[one.path], one, place.place).astype(np.float32, copy=False) for one in (down, up)
         )
-        if add_product(weight, low_a, low_b, lora.alpha / lora.rank).swallowed:
+        added = add_product(weight, low_a, low_b, lora.alpha / lora.rank)
+        if not added.finite:
+            raise VerievalError(f"merging the adapter of {place.name} gives infinities or NaN: the training diverged")
+        if added.swallowed:
             raise VerievalError(
                 f"merging the adapter of {place.name} changes nothing: it is smaller than {weight.dtype} holds; "
                 "train for longer, or with a higher optim.learning_rate"

@@ -9,34 +9,10 @@ from jax import Array
 from jax.sharding import Mesh
 from numpy.typing import NDArray
 
-from finetune.adapters import match_targets, say_matched
-from finetune.checkpoint.layout import LAYER_ROWS, Tensor, adapters
+from finetune.checkpoint.layout import Tensor, adapters
 from finetune.gemma4 import Gemma4Config
 from finetune.jax_backend.weights import draws, place
 from finetune.recipe import LoraSpec
-
-
-def match(config: Gemma4Config, spec: LoraSpec, prefix: str | None = None) -> tuple[dict[str, int], str]:
-    """Number of modules of each target, and a sentence that says so.
-
-    Args:
-        config: of the model.
-        spec: the recipe's ``[lora]``.
-        prefix: of the text model's names in its checkpoint, for errors; None takes transformers' own.
-
-    Raises:
-        VerievalError: a target matches nothing, or a layer has only some of the targets.
-    """
-    before = config.prefix if prefix is None else prefix
-    layers = [
-        (
-            f"{before}layers.{index}",
-            [row.linear for row in LAYER_ROWS if row.linear and row.where(config, shape)],
-        )
-        for index, shape in enumerate(config.layers)
-    ]
-    counts = match_targets(layers, spec)
-    return counts, say_matched(counts, len(layers))
 
 
 def new_adapters(config: Gemma4Config, spec: LoraSpec, *, seed: int, mesh: Mesh | None = None) -> dict[str, Array]:

@@ -79,7 +79,7 @@ def compile_step(config: Gemma4Config, recipe: Recipe, topology: str) -> Compile
         VerievalError: it refuses the program (it does not fit, for one), or died.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "finetune.plan.lower"],
+        [sys.executable, "-P", "-m", "finetune.plan.lower"],
         input=pickle.dumps((config, recipe, topology)),
         capture_output=True,
         env={**os.environ, **ENVIRONMENT},

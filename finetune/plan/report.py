@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.adapters import match
 from finetune.checkpoint.layout import tensors
 from finetune.gemma4 import Gemma4Config, load_config
 from finetune.jax_backend import ATTENTION_BLOCK
@@ -168,6 +169,7 @@ def make_plan(
         VerievalError: the model's shape is not known, or the compiler is not installed.
     """
     config = find_config(recipe.model)
+    check(config, recipe, topology)
     length, batch = recipe.train.sequence_length, recipe.train.batch
     model = count(config, recipe.lora, length, executed=False)
     executed = count(config, recipe.lora, length, executed=True, remat=recipe.train.remat, block=ATTENTION_BLOCK)
@@ -198,6 +200,22 @@ def make_plan(
         paper=_paper(config, recipe, topology),
         meshes=found,
     )
+
+
+def check(config: Gemma4Config, recipe: Recipe, topology: Topology) -> None:
+    """See that the backend which the machine needs would train the recipe.
+
+    Raises:
+        VerievalError: it would not, with the reason.
+    """
+    if recipe.lora:
+        match(config, recipe.lora)
+    if topology.compiles and recipe.optim.name != "adamw":
+        raise VerievalError(
+            f"optim.name: the JAX backend, which TPUs need, knows adamw alone, and not {recipe.optim.name}"
+        )
+    if recipe.model.dtype == "bfloat16" and recipe.model.compute_dtype == "float32":
+        raise VerievalError("model.compute_dtype: float32 activations need float32 weights; no backend trains this")
 
 
 def _parameters(config: Gemma4Config, recipe: Recipe) -> tuple[int, int]:
@@ -245,12 +263,14 @@ def refuse(config: Gemma4Config, recipe: Recipe, topology: Topology, mesh: Mesh)
     fsdp, tp = mesh
     if fsdp * tp > topology.count:
         return f"{fsdp} x {tp} needs {fsdp * tp} devices, and {topology.name} has {topology.count}"
-    if not topology.compiles:
-        return "" if tp == 1 else "the torch backend shards by fsdp alone"
+    if not topology.compiles and tp > 1:
+        return "the torch backend shards by fsdp alone"
     whole = recipe.train.micro_batch * fsdp
     if recipe.train.batch % whole:
         micro = recipe.train.micro_batch
         return f"train.batch {recipe.train.batch} is no multiple of train.micro_batch {micro} x fsdp {fsdp}"
+    if not topology.compiles:
+        return ""
     try:
         check_mesh(config, fsdp=fsdp, tp=tp, lora=recipe.lora)
     except VerievalError as error:

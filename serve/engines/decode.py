@@ -72,7 +72,8 @@ def draw(logits: torch.Tensor, uniforms: Sequence[float], sampling: Sampling) ->
         return logits.argmax(dim=-1)
     logits = logits.float()
     # The maximum goes first, so that a tiny temperature ends in a one-hot distribution and not in inf - inf.
-    weights = torch.softmax((logits - logits.amax(dim=-1, keepdim=True)) / sampling.temperature, dim=-1)
+    temperature = max(sampling.temperature, torch.finfo(torch.float32).tiny)  # below it it would be 0 in float32
+    weights = torch.softmax((logits - logits.amax(dim=-1, keepdim=True)) / temperature, dim=-1)
     order = None
     if sampling.top_k or sampling.top_p < 1:
         weights, order = torch.sort(weights, dim=-1, descending=True, stable=True)

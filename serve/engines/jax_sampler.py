@@ -245,7 +245,7 @@ def _generate(model: Gemma4, config: Gemma4Config, compute: Compute, shape: Shap
         token = _draw(logits, batch.uniforms[loop.step], knobs, shape)
         drawn = loop.drawn.at[:, loop.step].set(jnp.where(loop.done, -1, token))
         ended = (token[:, None] == batch.stop[None]).any(axis=-1) | (loop.step + 1 >= batch.budgets)
-        bad = loop.bad | (jnp.isnan(logits).any(axis=-1) & ~loop.done).any()
+        bad = loop.bad | (~jnp.isfinite(logits).all(axis=-1) & ~loop.done).any()
         return Loop(loop.step + 1, token, loop.done | ended | bad, bad, drawn, _bare(cache))
 
     start = Loop(
@@ -290,7 +290,9 @@ class Sampler:
         (prompts, prompt), answer = batch.ids.shape, len(batch.uniforms)
         filtered = bool(sampling.top_k) or sampling.top_p < 1
         shape = Shape(self.rows, prompts, prompt, answer, sampling.temperature == 0, filtered)
-        knobs = Knobs(np.float32(sampling.temperature or 1), np.float32(sampling.top_p), np.int32(sampling.top_k))
+        coldest = float(np.finfo(np.float32).tiny)  # below it a temperature would be 0 in float32
+        top_k = min(sampling.top_k, self.config.vocabulary)
+        knobs = Knobs(np.float32(max(sampling.temperature, coldest)), np.float32(sampling.top_p), np.int32(top_k))
         found = _generate(self.model, self.config, Compute(self.dtype), shape, batch, knobs)
         if found.bad:
             raise VerievalError("the model's output is not a number: try another dtype (float32), or check its weights")

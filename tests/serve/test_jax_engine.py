@@ -105,6 +105,18 @@ def test_a_row_does_not_depend_on_its_batch(models):
         assert alone[0].tokens == together[number].tokens
 
 
+@pytest.mark.parametrize("temperature", [1e-30, 1e-40, 1e-60])
+def test_the_ends_of_what_may_be_asked(models, temperature):
+    """A temperature that float32 does not hold draws the most probable token; top-k may be any number."""
+    model, sampler = models("31b")
+    sampling = Sampling(temperature=temperature, top_k=1 << 40, max_tokens=12)
+    ours, greedy = rows(prompts(), budget=12), rows(prompts(), budget=12)
+    sampler.decode(ours, sampling, NO_STOP)
+    sampler.decode(greedy, Sampling(max_tokens=12), NO_STOP)
+    theirs = with_transformers(model, prompts(), sampling)
+    assert [row.tokens for row in ours] == [row.tokens for row in greedy] == [row.tokens for row in theirs]
+
+
 @pytest.mark.parametrize("name", ["31b", "nano"])
 def test_samples_of_a_task_share_a_prefill(models, name):
     """Three prompts for six rows, and one that fills the prompts up; what a row draws stays its own."""

@@ -9,8 +9,10 @@ import click
 
 from verieval.cli.common import json_option, say
 from verieval.errors import VerievalError
+from verieval.run.signals import Stopped, stoppable
 
 if TYPE_CHECKING:
+    from finetune.plan.chips import Topology
     from finetune.plan.report import Mesh, OnMesh, Planned
 
 GIB = 1 << 30
@@ -46,9 +48,14 @@ def command(
 
     machine = read_topology(topology)
     spec = load_recipe(recipe, changes)
-    wanted = _meshes(meshes, machine.count)
+    wanted = _meshes(meshes, machine)
     show = (lambda text: None) if quiet or as_json else say
-    planned = make_plan(recipe, spec, machine, wanted, compiles=not no_compile, progress=show)
+    try:
+        with stoppable():  # what runs the compiler is ended with this command
+            planned = make_plan(recipe, spec, machine, wanted, compiles=not no_compile, progress=show)
+    except Stopped as error:
+        say(str(error))
+        raise click.exceptions.Exit(error.exit_code) from None
     if as_json:
         from verieval.run.jsonl import dump_json
 
@@ -58,16 +65,16 @@ def command(
         click.echo(line)
 
 
-def _meshes(words: tuple[str, ...], count: int) -> tuple[Mesh, ...]:
+def _meshes(words: tuple[str, ...], machine: Topology) -> tuple[Mesh, ...]:
     from finetune.plan.report import all_meshes
 
-    if not words:
-        return ((1, count),)
+    if not words:  # torch, which GPUs are planned for, knows fsdp alone
+        return ((1, machine.count),) if machine.compiles else ((machine.count, 1),)
     result: list[Mesh] = []
     for word in words:
         found = re.fullmatch(r"\s*(\d{1,4})\s*[,x]\s*(\d{1,4})\s*", word)
         if word == "all":
-            result += all_meshes(count)
+            result += all_meshes(machine.count)
         elif found and int(found[1]) and int(found[2]):
             result.append((int(found[1]), int(found[2])))
         else:

@@ -91,10 +91,10 @@ DEFAULT_PROTOCOL = "default"
 
 # Options that go to the engine as they are; the engine refuses those that it does not know.
 ENGINE_OPTIONS = (
-    click.option("--engine", help="hf, openai or replay, to overrule what is detected."),
-    click.option("--dtype", help="hf: auto, float32, bfloat16 or float16."),
+    click.option("--engine", help="hf, jax, openai or replay, to overrule what is detected."),
+    click.option("--dtype", help="hf: auto, float32, bfloat16 or float16; jax: not float16."),
     click.option("--device", help="hf: auto, cpu, cuda, cuda:1, mps."),
-    click.option("--batch-size", type=int, help="hf: requests that are computed together."),
+    click.option("--batch-size", type=int, help="hf, jax: requests that are computed together."),
     click.option("--revision", help="hf: branch, tag or commit of a hub id."),
     click.option("--base-model", help="hf: base of a PEFT adapter, in the place of the one that it names."),
     click.option("--chat-format", help="hf: auto, raw, or a turn format."),

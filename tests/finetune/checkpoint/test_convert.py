@@ -184,6 +184,23 @@ class TestModels:
         with pytest.raises(VerievalError, match="holds checkpoints; name the one"):
             convert(tmp_path / "run", tmp_path / "d")
 
+    def test_a_lost_part_is_no_zero(self, tiny, tmp_path):
+        """A chunk that is missing reads as zeros, unless one asks."""
+        import shutil
+
+        convert(tiny, tmp_path / "b")
+        tree = ocp.PyTreeCheckpointer().restore(tmp_path / "b" / "state")
+        handler = ocp.PyTreeCheckpointHandler(use_ocdbt=False)
+        with ocp.Checkpointer(handler) as checkpointer:
+            checkpointer.save(tmp_path / "plain" / "state", tree)
+        shutil.copy(tiny / "config.json", tmp_path / "plain")
+        convert(tmp_path / "plain", tmp_path / "c")
+        assert contents(tmp_path / "c") == contents(tiny)
+        folder = next((tmp_path / "plain" / "state").glob("*q_proj.kernel"))
+        next(path for path in folder.iterdir() if path.name[0] != ".").unlink()
+        with pytest.raises(VerievalError, match=r"is damaged at .*q_proj"):
+            convert(tmp_path / "plain", tmp_path / "d")
+
     @pytest.mark.parametrize(
         ("names", "said"),
         [
@@ -273,6 +290,60 @@ class TestAdapters:
         with pytest.raises(VerievalError, match=said):
             convert(tiny, tmp_path / "a", adapter=tmp_path / "adapter")
         assert not (tmp_path / "a").exists()
+
+    def test_what_is_no_number_is_not_merged(self, tiny, adapter, tmp_path):
+        import shutil
+
+        from safetensors.torch import load_file, save_file
+
+        broken = tmp_path / "broken"
+        shutil.copytree(adapter, broken)
+        found = load_file(broken / "adapter_model.safetensors")
+        name = next(name for name in found if "lora_B" in name)
+        found[name][0, 0] = float("nan")
+        save_file(found, broken / "adapter_model.safetensors")
+        with pytest.raises(VerievalError, match="gives infinities or NaN; check both, and alpha"):
+            convert(tiny, tmp_path / "out", adapter=broken)
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize("alpha", [float("nan"), float("inf"), 0.0])
+    def test_alpha_is_a_number(self, tiny, adapter, tmp_path, alpha):
+        with pytest.raises(VerievalError, match="an adapter's alpha is a number above 0"):
+            convert(tiny, tmp_path / "out", adapter=adapter, alpha=alpha)
+
+    def test_alpha_belongs_to_the_adapter(self, tiny, adapter, tmp_path):
+        """Where its configuration says one, no other is taken; where it says none, the user's is."""
+        import shutil
+
+        with pytest.raises(VerievalError, match="and --alpha says 999; leave it out"):
+            convert(tiny, tmp_path / "out", adapter=adapter, alpha=999)
+        with pytest.raises(VerievalError, match="--alpha is an adapter's"):
+            convert(tiny, tmp_path / "out", alpha=8)
+        silent = tmp_path / "silent"
+        shutil.copytree(adapter, silent)
+        config = json.loads((silent / "adapter_config.json").read_text())
+        alpha = config.pop("lora_alpha")
+        (silent / "adapter_config.json").write_text(json.dumps(config))
+        with pytest.raises(VerievalError, match="lora_alpha must be a number"):
+            convert(tiny, tmp_path / "out", adapter=silent)
+        convert(tiny, tmp_path / "one", adapter=silent, alpha=alpha)
+        convert(tiny, tmp_path / "two", adapter=adapter)
+        assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+    def test_a_rank_of_nothing(self, tiny, adapter, tmp_path):
+        import shutil
+
+        from safetensors.torch import load_file, save_file
+
+        empty = tmp_path / "empty"
+        shutil.copytree(adapter, empty)
+        found = {
+            name: value[:0] if "lora_A" in name else value[:, :0].contiguous()
+            for name, value in load_file(empty / "adapter_model.safetensors").items()
+        }
+        save_file(found, empty / "adapter_model.safetensors")
+        with pytest.raises(VerievalError, match="have the rank 0"):
+            convert(tiny, tmp_path / "out", adapter=empty)
 
     def test_settings_that_are_not_plain(self, tiny, tmp_path):
         make_adapter(load(tiny), tmp_path / "adapter", use_dora=True)

@@ -10,9 +10,10 @@ import pytest
 import torch
 from flax import nnx
 
+from finetune.adapters import match
 from finetune.checkpoint.layout import adapters, places
 from finetune.jax_backend.gemma4 import Compute, Gemma4, by_path, split
-from finetune.jax_backend.lora import match, new_adapters
+from finetune.jax_backend.lora import new_adapters
 from finetune.torch_backend.lora import add_lora, match_targets
 from finetune.torch_backend.model import find_language
 from tests.finetune.jax_backend.cases import Model, arrays, lora, make_model, packed

@@ -141,6 +141,8 @@ def test_the_papers_rate():
         ("v5p:2x2x1", (4, 1), "train.batch 2 is no multiple of train.micro_batch 1 x fsdp 4"),
         ("v5p:2x2x1", (1, 8), "needs 8 devices, and v5p:2x2x1 has 4"),
         ("gpu:h100-80gb:8", (1, 8), "shards by fsdp alone"),
+        ("gpu:h100-80gb:8", (8, 1), "train.batch 2 is no multiple of train.micro_batch 1 x fsdp 8"),
+        ("gpu:h100-80gb:2", (2, 1), ""),
         ("v5p:2x2x1", (1, 4), ""),
         ("v5p:2x2x1", (2, 2), ""),
     ],
@@ -149,6 +151,28 @@ def test_meshes_that_cannot_work(topology, mesh, said):
     found = refuse(find_config(PAPER.model), PAPER, read_topology(topology), mesh)
     assert said in found
     assert bool(found) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "topology", "said"),
+    [
+        ("gemma-4-31b-lora", ['lora.targets=["kproj"]', "lora.optional=[]"], "v5p:2x2x1", "kproj"),
+        ("gemma-4-31b-lora", ["lora.optional=[]"], "gpu:h100-80gb:2", "v_proj"),
+        ("gemma-4-31b-lora", ["model.compute_dtype=float32"], "v5p:2x2x1", "float32 activations need float32 weights"),
+        ("nano", [], "v5e:2x2", "the JAX backend, which TPUs need, knows adamw alone"),
+        ("gemma-4-31b-lora", ["train.sequence_length=16", "data.max_tokens=16"], "v5p:2x2x1", "16 tokens or less"),
+    ],
+)
+def test_what_training_refuses_is_not_planned(name, changes, topology, said):
+    with pytest.raises(VerievalError, match=said):
+        make_plan(name, load_recipe(name, changes), read_topology(topology), ((1, 1),), compiles=False)
+
+
+def test_short_rows_are_as_many():
+    """One draw in sixteen is below 256, and the price is that of 10,000 rows."""
+    few = draw_lengths(most=256)
+    assert len(few) == 10_000
+    assert max(few) <= 256
 
 
 def test_every_mesh_is_swept():
