@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-rows=${ROWS:-90000}
+rows=${ROWS:-66000}
 seed=${SEED:-0}
 jobs=${JOBS:-$(nproc)}
 out=${OUT:-build/nano}
