@@ -75,6 +75,18 @@ class ModelSpec:
             return str(Path(self.folder, self.tokenizer))
         return self.tokenizer or self.source
 
+    def check_dtypes(self) -> None:
+        """See that some backend computes in these dtypes.
+
+        Raises:
+            VerievalError: none does.
+        """
+        if self.dtype == "bfloat16" and self.compute_dtype == "float32":
+            raise VerievalError(
+                "model.compute_dtype: float32 activations need float32 weights; set model.dtype = 'float32', or "
+                "compute in bfloat16"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSpec:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from finetune.adapters import target_pattern
 from finetune.checkpoint.layout import Tensor
@@ -101,7 +101,7 @@ def read_lora(content: Mapping[str, Any], rank: int, folder: Path, given: float 
         alpha, content = given, {**content, "lora_alpha": given}
     if content.get("r") != rank:
         raise VerievalError(f"{folder / CONFIG} says r = {content.get('r')!r}, and the weights have the rank {rank}")
-    if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not math.isfinite(alpha):
+    if not _is_number(alpha):
         raise VerievalError(f"{folder / CONFIG}: lora_alpha must be a number, and is {alpha!r}")
     return Lora(rank, alpha, alpha / (math.sqrt(rank) if content.get("use_rslora") else rank), content)
 
@@ -127,11 +127,15 @@ def find_lora(
     if alpha is not None and said is not None and alpha != said:
         raise VerievalError(f"{folder} was trained with alpha = {said}, and --alpha says {alpha}; leave it out")
     chosen = said if alpha is None else alpha
-    if not isinstance(chosen, int | float) or isinstance(chosen, bool) or not math.isfinite(chosen):
+    if not _is_number(chosen):
         raise VerievalError(
             f"the adapter {folder} (rank {rank}) does not say its alpha; give --alpha, as it was trained with"
         )
     return Lora(rank, float(chosen), chosen / rank)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def inner(content: Mapping[str, Any] | None, *names: str) -> Mapping[str, Any]:

@@ -90,11 +90,7 @@ class JaxBackend:
                 f"the tokenizer has {vocabulary} tokens and the model {self.config.vocabulary}: they do not belong "
                 "together"
             )
-        if recipe.model.dtype == "bfloat16" and recipe.model.compute_dtype == "float32":
-            raise VerievalError(
-                "model.compute_dtype: float32 activations need float32 weights; set model.dtype = 'float32', or "
-                "compute in bfloat16"
-            )
+        recipe.model.check_dtypes()
         self.notes: tuple[str, ...] = (match(self.config, recipe.lora)[1],) if recipe.lora else ()
         if jax.default_backend() == "cpu" and recipe.model.compute_dtype == "bfloat16":
             self.notes += bfloat16_note()

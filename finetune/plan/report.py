@@ -214,8 +214,7 @@ def check(config: Gemma4Config, recipe: Recipe, topology: Topology) -> None:
         raise VerievalError(
             f"optim.name: the JAX backend, which TPUs need, knows adamw alone, and not {recipe.optim.name}"
         )
-    if recipe.model.dtype == "bfloat16" and recipe.model.compute_dtype == "float32":
-        raise VerievalError("model.compute_dtype: float32 activations need float32 weights; no backend trains this")
+    recipe.model.check_dtypes()
 
 
 def _parameters(config: Gemma4Config, recipe: Recipe) -> tuple[int, int]:

@@ -123,11 +123,7 @@ def load_language(recipe: Recipe) -> Language:
         VerievalError: it cannot be loaded, lacks weights, or is no model that this backend can train.
     """
     spec = recipe.model
-    if spec.dtype == "bfloat16" and spec.compute_dtype == "float32":
-        raise VerievalError(
-            "model.compute_dtype: float32 activations need float32 weights; set model.dtype = 'float32', or compute in "
-            "bfloat16"
-        )
+    spec.check_dtypes()
     with quiet():
         torch.manual_seed(recipe.train.seed)
         model = _random(spec) if spec.config else _load(spec)

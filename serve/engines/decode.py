@@ -19,6 +19,8 @@ from verieval.errors import VerievalError
 if TYPE_CHECKING:
     import torch
 
+COLDEST = 2.0**-126  # float32's least normal number: a lower temperature would be 0 in it
+
 
 @dataclass
 class Row:
@@ -72,8 +74,7 @@ def draw(logits: torch.Tensor, uniforms: Sequence[float], sampling: Sampling) ->
         return logits.argmax(dim=-1)
     logits = logits.float()
     # The maximum goes first, so that a tiny temperature ends in a one-hot distribution and not in inf - inf.
-    temperature = max(sampling.temperature, torch.finfo(torch.float32).tiny)  # below it it would be 0 in float32
-    weights = torch.softmax((logits - logits.amax(dim=-1, keepdim=True)) / temperature, dim=-1)
+    weights = torch.softmax((logits - logits.amax(dim=-1, keepdim=True)) / max(sampling.temperature, COLDEST), dim=-1)
     order = None
     if sampling.top_k or sampling.top_p < 1:
         weights, order = torch.sort(weights, dim=-1, descending=True, stable=True)

@@ -22,7 +22,7 @@ from jax import Array
 from finetune.gemma4 import Gemma4Config, LayerShape
 from finetune.jax_backend.attention import KeyValue, attend_rows, exact
 from finetune.jax_backend.gemma4 import Compute, Gemma4
-from serve.engines.decode import Row
+from serve.engines.decode import COLDEST, Row
 from verieval.completion import Sampling
 from verieval.errors import VerievalError
 
@@ -290,9 +290,8 @@ class Sampler:
         (prompts, prompt), answer = batch.ids.shape, len(batch.uniforms)
         filtered = bool(sampling.top_k) or sampling.top_p < 1
         shape = Shape(self.rows, prompts, prompt, answer, sampling.temperature == 0, filtered)
-        coldest = float(np.finfo(np.float32).tiny)  # below it a temperature would be 0 in float32
         top_k = min(sampling.top_k, self.config.vocabulary)
-        knobs = Knobs(np.float32(max(sampling.temperature, coldest)), np.float32(sampling.top_p), np.int32(top_k))
+        knobs = Knobs(np.float32(max(sampling.temperature, COLDEST)), np.float32(sampling.top_p), np.int32(top_k))
         found = _generate(self.model, self.config, Compute(self.dtype), shape, batch, knobs)
         if found.bad:
             raise VerievalError("the model's output is not a number: try another dtype (float32), or check its weights")
